@@ -1,0 +1,163 @@
+"""Convolution in one, two or three dimensions, and its two adjoints.
+
+Mirrors `aten/src/ATen/native/Convolution.cpp`. With `y = conv(x, w)` bilinear, the three functions
+
+    convolution(x, w)                 y
+    convolution_input_grad(g, w)      the x that `<g, conv(x, w)> = <x, dx>` defines
+    convolution_weight_grad(g, x)     the w that `<g, conv(x, w)> = <w, dw>` defines
+
+are a closed family: the derivative of each one is made of the other two, so gradients of any order need no further kernel. A transposed
+convolution is nothing new either: it *is* the input gradient of an ordinary one, and the ordinary one is its input gradient.
+
+Arrays are (N, C, *size), weights (C_out, C_in / groups, *kernel), transposed (C_in, C_out / groups, *kernel), as in torch.
+float16 and bfloat16 are computed in float32 and rounded once.
+"""
+
+import math
+
+import numpy as np
+
+from .unfold import col2im, im2col, tuple_of, window_count
+
+_HEIGHT_WIDTH = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
+
+
+def _times(size):
+    return " x ".join(map(str, size))
+
+
+def check_arguments(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    """The five spatial arguments as tuples and the size of the output; RuntimeError, in torch's words, where they do not fit together."""
+    nd = weight.ndim - 2
+    if nd < 1:
+        raise RuntimeError("weight should have at least three dimensions")
+    if nd > 3:
+        raise RuntimeError("unsupported ConvNd parameters")
+    spatial = []
+    for name, value in (("stride", stride), ("padding", padding), ("dilation", dilation), ("output_padding", output_padding)):
+        value = tuple_of(value, nd)
+        if len(value) != nd:
+            raise RuntimeError(f"expected {name} to be a single integer value or a list of {nd} values to match the convolution dimensions, "
+                               f"but got {name}={list(value)}")
+        spatial.append(value)
+    stride, padding, dilation, output_padding = spatial
+    wshape, xshape = list(weight.shape), list(input.shape)
+    if min(padding) < 0:
+        raise RuntimeError("negative padding is not supported")
+    if min(output_padding) < 0:
+        raise RuntimeError("negative output_padding is not supported")
+    if min(stride) <= 0:
+        raise RuntimeError("non-positive stride is not supported")
+    if min(dilation) <= 0:
+        raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    if input.ndim != weight.ndim:
+        raise RuntimeError(f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight {wshape}, "
+                           f"but got {input.ndim}-dimensional input of size {xshape} instead")
+    if wshape[0] < groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, "
+                           f"but got weight of size {wshape} instead")
+    if wshape[0] % groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
+                           f"but got weight of size [{wshape}] instead")
+    if min(wshape[2:]) == 0:
+        names = _HEIGHT_WIDTH[nd]
+        sizes = " ".join(f"kernel_{name}: {k}" for name, k in zip(names, wshape[2:]))
+        raise RuntimeError(f"kernel size should be greater than zero, but got {sizes}")
+    channels, outputs = (wshape[0], wshape[1] * groups) if transposed else (wshape[1] * groups, wshape[0])
+    if xshape[1] != channels:
+        given = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
+        raise RuntimeError(f"Given {given}, weight of size {wshape}, expected input{xshape} to have {channels} channels, "
+                           f"but got {xshape[1]} channels instead")
+    if bias is not None and bias.shape != (outputs,):
+        given = "transposed=1, weight" if transposed else "weight"
+        raise RuntimeError(f"Given {given} of size {wshape}, expected bias to be 1-dimensional with {outputs} elements, "
+                           f"but got bias of size {list(bias.shape)} instead")
+    if weight.dtype != input.dtype:
+        raise RuntimeError(f"Input type ({input.dtype}) and weight type ({weight.dtype}) should be the same")
+    if bias is not None and bias.dtype != input.dtype:
+        raise RuntimeError(f"Input type ({input.dtype}) and bias type ({bias.dtype}) should be the same")
+    if transposed:
+        if any(op >= s and op >= d for op, s, d in zip(output_padding, stride, dilation)):
+            values = " ".join(f"{what}_{name}: {v}" for what, of in (("output_padding", output_padding), ("stride", stride), ("dilation", dilation))
+                              for name, v in zip(_HEIGHT_WIDTH[nd], of))
+            raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {values}")
+        out = tuple((s - 1) * st - 2 * p + d * (k - 1) + op + 1 for s, k, st, p, d, op
+                    in zip(xshape[2:], wshape[2:], stride, padding, dilation, output_padding))
+        if min(out) < 1:
+            raise RuntimeError(f"Given input size per channel: ({_times(xshape[2:])}). Calculated output size per channel: ({_times(out)}). "
+                               "Output size is too small")
+    else:
+        padded = [s + 2 * p for s, p in zip(xshape[2:], padding)]
+        spans = [d * (k - 1) + 1 for k, d in zip(wshape[2:], dilation)]
+        if any(p < s for p, s in zip(padded, spans)):
+            raise RuntimeError(f"Calculated padded input size per channel: ({_times(padded)}). Kernel size: ({_times(spans)}). "
+                               "Kernel size can't be greater than actual input size")
+        out = window_count(xshape[2:], wshape[2:], stride, padding, dilation)
+    return stride, padding, dilation, output_padding, (xshape[0], outputs, *out)
+
+
+def convolution(input, weight, bias=None, stride=1, padding=0, dilation=1, transposed=False, output_padding=0, groups=1):
+    """`y[n, o, p] = bias[o] + sum_{c, k} w[o, c, k] x[n, c, p * stride - padding + k * dilation]`, c over the channels of o's group.
+
+    input (N, C, *size), weight (O, C / groups, *kernel), bias (O,) or None; the result is (N, O, *out), contiguous.
+    Transposed: weight (C, O / groups, *kernel), and `output_padding` enlarges the result at its far side. RuntimeError where shapes do not fit.
+    """
+    stride, padding, dilation, _, shape = check_arguments(
+        input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    x, w = _wide(input), _wide(weight)
+    if transposed:
+        y = _input_grad(x, w, shape, stride, padding, dilation, groups)
+    else:
+        y = _forward(x, w, shape, stride, padding, dilation, groups)
+    if bias is not None:
+        y += _wide(bias).reshape(-1, *[1] * len(stride))
+    return y.astype(input.dtype, copy=False)
+
+
+def convolution_input_grad(grad, weight, input_shape, stride=1, padding=0, dilation=1, transposed=False, output_padding=0, groups=1):
+    """The gradient of `convolution` for its input, of shape `input_shape`; `grad` (N, O, *out) is the gradient of the result."""
+    nd = weight.ndim - 2
+    stride, padding, dilation = tuple_of(stride, nd), tuple_of(padding, nd), tuple_of(dilation, nd)
+    g, w = _wide(grad), _wide(weight)
+    kernel = _forward if transposed else _input_grad
+    return kernel(g, w, tuple(input_shape), stride, padding, dilation, groups).astype(grad.dtype, copy=False)
+
+
+def convolution_weight_grad(grad, input, weight_shape, stride=1, padding=0, dilation=1, transposed=False, output_padding=0, groups=1):
+    """The gradient of `convolution` for its weight, of shape `weight_shape`; `grad` (N, O, *out) is the gradient of the result."""
+    nd = len(weight_shape) - 2
+    stride, padding, dilation = tuple_of(stride, nd), tuple_of(padding, nd), tuple_of(dilation, nd)
+    g, x = _wide(grad), _wide(input)
+    if transposed:
+        g, x = x, g
+    return _weight_grad(g, x, tuple(weight_shape), stride, padding, dilation, groups).astype(grad.dtype, copy=False)
+
+
+def _wide(array):
+    """float16 and bfloat16 as float32: sums of products of half precision need a wider accumulator."""
+    return array.astype(np.float32) if array.dtype.itemsize == 2 and array.dtype.kind not in "iu" else array
+
+
+# The three products, by matrix multiplication with the columns of `im2col`, each sample and group by itself:
+#   y = W cols(x)        dcols = W^T g        dW = sum_n g cols(x)^T       (O/groups, C/groups * kernel) times (C/groups * kernel, out)
+
+
+def _forward(x, w, shape, stride, padding, dilation, groups):
+    cols = im2col(x, w.shape[2:], stride, padding, dilation, shape[2:])
+    cols = cols.reshape(len(x), groups, math.prod(w.shape[1:]), math.prod(shape[2:]))
+    return np.matmul(w.reshape(groups, w.shape[0] // groups, cols.shape[2]), cols).reshape(shape)
+
+
+def _input_grad(g, w, shape, stride, padding, dilation, groups):
+    w2 = w.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
+    cols = np.matmul(w2.swapaxes(1, 2), g.reshape(len(g), groups, w2.shape[1], math.prod(g.shape[2:])))
+    return col2im(cols.reshape(shape[:2] + w.shape[2:] + g.shape[2:]), shape[2:], w.shape[2:], stride, padding, dilation)
+
+
+def _weight_grad(g, x, shape, stride, padding, dilation, groups):
+    cols = im2col(x, shape[2:], stride, padding, dilation, g.shape[2:])
+    cols = cols.reshape(len(x), groups, math.prod(shape[1:]), math.prod(g.shape[2:]))
+    g = g.reshape(len(g), groups, shape[0] // groups, cols.shape[3])
+    return np.matmul(g, cols.swapaxes(2, 3)).sum(0).reshape(shape)
