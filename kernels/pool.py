@@ -171,3 +171,129 @@ def avg_pool_grad(nd, grad, input_shape, kernel_size, stride=None, padding=0, ce
 def _wide(array):
     """float16 and bfloat16 as float32: sums in half precision need a wider accumulator."""
     return array.astype(np.float32) if array.dtype.itemsize == 2 and array.dtype.kind not in "iu" else array
+
+
+# -- adaptive pooling: window i of `out` over a dimension of `size` reaches from floor(i size / out) to ceil((i + 1) size / out) --
+
+
+def _adaptive_arguments(name, nd, input, output_size, leading):
+    """`output_size` as a tuple, None meaning the input's own size; RuntimeError where the two do not fit."""
+    size, shape = input.shape[-nd:], list(input.shape)
+    out = (output_size,) * nd if output_size is None or not hasattr(output_size, "__len__") else tuple(output_size)
+    out = out * nd if len(out) == 1 else out
+    if len(out) != nd:
+        raise RuntimeError(f"{name}: output_size must be {nd}")
+    if input.ndim not in (nd + 1, nd + 2):
+        raise RuntimeError(f"{name}(): Expected {nd + 1}D or {nd + 2}D tensor, but got {shape}")
+    for d in range(input.ndim - nd - leading, input.ndim):
+        if shape[d] == 0:
+            raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, "
+                               f"but input has sizes {shape} with dimension {d} being empty")
+    out = tuple(s if o is None else int(o) for s, o in zip(size, out))
+    if min(out) < 0:
+        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, out))}}}")
+    return out
+
+
+def _adaptive_windows(size, out):
+    """Where each window along one dimension starts and ends: two arrays (out,)."""
+    i = np.arange(out)
+    return i * size // max(out, 1), -(-(i + 1) * size // max(out, 1))
+
+
+def adaptive_avg_pool(nd, input, output_size):
+    """The means of windows chosen to give `output_size`: (N, C, *output_size)."""
+    out = _adaptive_arguments(f"adaptive_avg_pool{nd}d", nd, input, output_size, 0 if nd < 3 else 1)
+    x = _wide(input)
+    for axis, (s, o) in zip(range(-nd, 0), zip(input.shape[-nd:], out)):
+        x = np.moveaxis(x, axis, 0)
+        means = np.empty_like(x, shape=(o, *x.shape[1:]))
+        for i, (start, end) in enumerate(zip(*_adaptive_windows(s, o))):
+            means[i] = x[start:end].mean(0)
+        x = np.moveaxis(means, 0, axis)
+    return np.ascontiguousarray(x.astype(input.dtype, copy=False))
+
+
+def adaptive_avg_pool_grad(nd, grad, input_shape):
+    """The gradient of `adaptive_avg_pool`, of shape `input_shape`."""
+    g = _wide(grad)
+    for axis, (s, o) in zip(range(-nd, 0), zip(input_shape[-nd:], grad.shape[-nd:])):
+        g = np.moveaxis(g, axis, 0)
+        spread = np.zeros_like(g, shape=(s, *g.shape[1:]))
+        for i, (start, end) in enumerate(zip(*_adaptive_windows(s, o))):
+            spread[start:end] += g[i] / (end - start)
+        g = np.moveaxis(spread, 0, axis)
+    return np.ascontiguousarray(g.astype(grad.dtype, copy=False))
+
+
+def adaptive_max_pool(nd, input, output_size):
+    """The maxima of windows chosen to give `output_size`, and where they were: (values, indices). Gradient: `max_pool_grad`."""
+    out = _adaptive_arguments(f"adaptive_max_pool{nd}d", nd, input, output_size, 1)
+    return _max_of_windows(nd, input, [_adaptive_windows(s, o) for s, o in zip(input.shape[-nd:], out)])
+
+
+def fractional_max_pool(nd, input, kernel_size, output_size, random_samples):
+    """The maxima of windows of one size at pseudo-random places: (values, indices). Gradient: `max_pool_grad`.
+
+    `random_samples` (N, C, nd), in [0, 1), decides where each plane's windows lie, as in "Fractional max-pooling" (Graham 2015):
+    window i starts at `floor((i + u) a) - floor(u a)` with `a = (size - kernel) / (out - 1)`, and the last one ends with the image.
+    torch's three-dimensional form takes the samples as depth, height, width, its two-dimensional one as width, height.
+    """
+    kernel, out, size = tuple_of(kernel_size, nd), tuple_of(output_size, nd), input.shape[-nd:]
+    for k, o, s in zip(kernel, out, size):
+        if o + k - 1 > s:
+            raise RuntimeError(f"fractional_max_pool{nd}d(): pool size {k} too large relative to input size {s}")
+    planes = input.reshape(-1, *size) if input.size else input.reshape(0, *size)
+    samples = random_samples.reshape(-1, nd)
+    results = []
+    for plane, u in zip(planes, samples):
+        windows = []
+        for d, (s, o, k) in enumerate(zip(size, out, kernel)):
+            a = (s - k) / (o - 1) if o > 1 else 0.0
+            sample = u[d if nd == 3 else nd - 1 - d]
+            start = np.array([int((i + sample) * a) - int(sample * a) for i in range(o - 1)] + [s - k], dtype=np.int64)
+            windows.append((start, start + k))
+        results.append(_max_of_windows(nd, plane[None], windows))
+    shape = input.shape[:-nd] + out
+    if not results:
+        return np.empty_like(input, shape=shape), np.empty_like(input, shape=shape, dtype=np.int64)
+    return tuple(np.stack(part).reshape(shape) for part in zip(*results))
+
+
+def _max_of_windows(nd, input, windows):
+    """`max_pool` for windows of unequal sizes: `windows` holds, for each dimension, where they start and end."""
+    size, out = input.shape[-nd:], tuple(len(start) for start, _ in windows)
+    steps = [math.prod(size[d + 1:]) for d in range(nd)]
+    flat = input.reshape(math.prod(input.shape[:-nd]), math.prod(size))
+    indices = np.broadcast_to(np.asarray(_plane_index([start for start, _ in windows], steps)), (len(flat), *out)).copy()
+    values = np.take(flat, indices[0], axis=1) if len(flat) else np.empty_like(flat, shape=indices.shape)
+    for tap in itertools.product(*(range(int((end - start).max(initial=0))) for start, end in windows)):
+        # Past its end a short window looks at its last place again, which changes nothing.
+        index = np.asarray(_plane_index([np.minimum(start + t, end - 1) for t, (start, end) in zip(tap, windows)], steps))
+        candidate = np.take(flat, index, axis=1)
+        better = (candidate > values) | (candidate != candidate)
+        np.copyto(values, candidate, where=better)
+        np.copyto(indices, index, where=better)
+    shape = input.shape[:-nd] + out
+    return values.reshape(shape), indices.reshape(shape)
+
+
+def max_unpool(nd, input, indices, output_size):
+    """Each element of `input` put, in its plane, at its index, and zeros elsewhere: (N, C, *output_size). RuntimeError for an index outside."""
+    if indices.dtype != np.int64:
+        raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
+    if input.ndim not in (nd + 1, nd + 2):
+        raise RuntimeError(f"Input to max_unpooling{nd}d should be a {nd + 1}d or {nd + 2}d Tensor, but got a tensor with {input.ndim} dimensions.")
+    if indices.shape != input.shape:
+        raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) "
+                           f"but got indices tensor with shape: {list(indices.shape)}")
+    size = tuple_of(output_size, nd)
+    if len(size) != nd:
+        raise RuntimeError(f"There should be exactly {nd} elements in output_size, but got {len(size)} elements.")
+    planes, plane = math.prod(input.shape[:-nd]), math.prod(size)
+    wrong = (indices < 0) | (indices >= plane)
+    if wrong.any():
+        raise RuntimeError(f"Found an invalid max index: {int(indices[wrong][0])} (output volumes are of size {'x'.join(map(str, size))})")
+    out = np.zeros_like(input, shape=(planes, plane), order="C")
+    np.put_along_axis(out, indices.reshape(planes, -1), input.reshape(planes, -1), 1)
+    return out.reshape(input.shape[:-nd] + size)

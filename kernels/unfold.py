@@ -61,8 +61,51 @@ def _pairs(**arguments):
     for name, value in arguments.items():
         pair = tuple_of(value, 2)
         if len(pair) != 2:
-            raise RuntimeError(f"{name} must be an int or a pair of ints, but got {len(pair)} values")
-        if min(pair) < (name != "padding"):
-            what = "be non-negative" if name == "padding" else "be greater than zero"
-            raise RuntimeError(f"{name} should {what}, but got {name}_height: {pair[0]} {name}_width: {pair[1]}")
+            raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(pair)}")
+        short, least, what = {"padding": ("pad", 0, "non-negative"), "output_size": ("output", -np.inf, ""),
+                              "kernel_size": ("kernel", 1, "greater than zero")}.get(name, (name, 1, "greater than zero"))
+        if min(pair) < least:
+            raise RuntimeError(f"{name.replace('_', ' ')} should be {what}, but got {short}_height: {pair[0]} {short}_width: {pair[1]}")
         yield pair
+
+
+def _blocks(size, kernel, dilation, padding, stride):
+    """How many blocks fit, and an error as torch words it where there would be none."""
+    out = window_count(size, kernel, stride, padding, dilation)
+    if min(out) < 1:
+        raise RuntimeError(
+            f"Given input with spatial size {tuple(size)}, kernel_size={kernel}, dilation={dilation}, padding={padding}, calculated shape of "
+            f"the array of sliding blocks as {out}, but its components must be at least one.")
+    return out
+
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    """The sliding blocks of an image (N, C, H, W) or (C, H, W) as columns: (N, C * kernel places, blocks) or without N."""
+    kernel, dilation, padding, stride = _pairs(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+    if input.ndim not in (3, 4) or 0 in input.shape[-3:]:
+        raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
+                           f"but got: {list(input.shape)}")
+    out = _blocks(input.shape[-2:], kernel, dilation, padding, stride)
+    cols = im2col(input.reshape(-1, *input.shape[-3:]) if len(input) else input, kernel, stride, padding, dilation, out)
+    return cols.reshape(*input.shape[:-3], input.shape[-3] * kernel[0] * kernel[1], out[0] * out[1])
+
+
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """The adjoint of `unfold`: columns (N, C * kernel places, blocks), or without N, summed into an image (N, C, *output_size)."""
+    size, kernel, dilation, padding, stride = _pairs(
+        output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+    if input.ndim not in (2, 3) or 0 in input.shape[-2:]:
+        raise RuntimeError("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, "
+                           f"but got: {list(input.shape)}")
+    rows, blocks = input.shape[-2:]
+    if rows % (kernel[0] * kernel[1]):
+        raise RuntimeError("Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
+                           f"but got input.size(1)={rows} and kernel_size={kernel}.")
+    out = window_count(size, kernel, stride, padding, dilation)
+    if out[0] * out[1] != blocks or min(out) < 1:
+        raise RuntimeError(f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, stride={stride}, expected "
+                           f"size of input's dimension 2 to match the calculated number of sliding blocks {out[0]} * {out[1]} = "
+                           f"{out[0] * out[1]}, but got input.size(2)={blocks}.")
+    channels = rows // (kernel[0] * kernel[1])
+    cols = input.reshape(-1 if len(input) else 0, channels, *kernel, *out)
+    return col2im(cols, size, kernel, stride, padding, dilation).reshape(*input.shape[:-2], channels, *size)
