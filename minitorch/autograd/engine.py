@@ -1,0 +1,247 @@
+"""The walk of the graph (torch/csrc/autograd/engine.cpp).
+
+Count how many edges lead to each node, start at the roots, and run each node once all its gradients have arrived,
+the latest first. The ordinary pass hands raw arrays from formula to formula; with `create_graph` the same formulas
+are given Tensors, and what they compute is recorded. The engine keeps the gradients clean (shape, dtype, no aliasing),
+so that formulas need not.
+"""
+
+import heapq
+from typing import Any
+
+import numpy as np
+
+from ..kernels.shape import sum_to
+from ..tensor import Tensor, wrap
+from . import anomaly
+from .grad_mode import thread
+from .graph import AccumulateGrad, Node
+
+_LEAVES_FIRST = -(1 << 62)  # a leaf's gradient is accumulated as soon as it is complete
+
+
+def run(
+    roots: list, gradients: list, keep_graph: bool, create_graph: bool, captures: dict | None = None
+) -> dict:
+    """Walk from `roots` (edges) with their `gradients` (Tensors or None).
+
+    captures: {node: {output number}} of the gradients to return; then only what leads to them is run, and leaves
+    accumulate only if they are not among them. Returns {(node, output number): gradient or None}."""
+    dependencies, order = _count_dependencies(roots)
+    needed = None if captures is None else _leads_to(captures, order)
+    captured: dict = {}
+    buffers: dict[Node, list] = {}
+    summed: set = set()  # buffers that hold a sum made here, which may be added to in place
+    ready: list = []
+
+    def deliver(edge: tuple, grad: Any) -> None:
+        node, number = edge
+        if needed is not None and not needed[node]:
+            return
+        if grad is not None:
+            buffer = buffers.get(node)
+            if buffer is None:
+                buffer = buffers[node] = [None] * len(node.outputs)
+            before = buffer[number]
+            if before is None:
+                buffer[number] = grad
+            elif create_graph:
+                buffer[number] = before + grad
+            elif (node, number) in summed:
+                np.add(before, grad, out=before)
+            else:
+                buffer[number] = np.asarray(np.add(before, grad))
+                summed.add((node, number))
+        dependencies[node] -= 1
+        if dependencies[node] == 0:
+            key = -node.sequence
+            heapq.heappush(ready, (key + _LEAVES_FIRST if type(node) is AccumulateGrad else key, node))
+
+    state = thread.grad
+    thread.grad = create_graph
+    try:
+        for edge, gradient in zip(roots, gradients, strict=True):
+            deliver(edge, gradient if create_graph or gradient is None else gradient._array)
+        gradient = None
+        while ready:
+            node = heapq.heappop(ready)[1]
+            grads = buffers.pop(node, None) or [None] * len(node.outputs)
+            if node.tensor_hooks or node.retained or node.pre_hooks:
+                _run_hooks_before(node, grads, create_graph)
+            if captures is not None:
+                for number in captures.get(node, ()):
+                    g = grads[number]
+                    captured[node, number] = g if create_graph or g is None else wrap(g)
+                g = None
+                if needed[node] is CAPTURE_ONLY:  # type: ignore[index]
+                    continue
+            if type(node) is AccumulateGrad:
+                node.accumulate(grads, create_graph)
+                continue
+            edges = node.next_functions
+            wanted = None if needed is None else [e[0] is not None and bool(needed[e[0]]) for e in edges]
+            try:
+                results = node.apply(grads, create_graph, wanted)
+            except Exception:
+                if anomaly.enabled:
+                    anomaly.explain(node)
+                raise
+            if len(results) != len(edges):
+                results = _fit(node, results)
+            if node.post_hooks:
+                results = _run_hooks_after(node, results, grads, create_graph)
+            if anomaly.enabled:
+                anomaly.check_nan(node, results)
+            for i, edge in enumerate(edges):
+                following = edge[0]
+                if following is None:
+                    continue
+                g = results[i]
+                if g is not None:
+                    shape, dtype = following.outputs[edge[1]]
+                    if create_graph:
+                        g = _clean_tensor(node, i, g, shape, dtype)
+                    else:
+                        if g.shape != shape:
+                            g = sum_to(g, shape) if _expands(shape, g.shape) else _bad_shape(node, i, g.shape, shape)
+                        if g.dtype is not dtype and g.dtype != dtype:
+                            g = g.astype(dtype)
+                        if isinstance(g, np.generic):
+                            g = np.asarray(g)
+                deliver(edge, g)
+            if not keep_graph:
+                node.release()
+            grads = results = g = None  # nobody else may hold a gradient that a leaf is about to keep
+    finally:
+        thread.grad = state
+    return captured
+
+
+def _count_dependencies(roots: list) -> tuple[dict, list]:
+    """{node: number of edges that lead to it} for all nodes that can be reached, and those nodes."""
+    dependencies: dict = {}
+    order: list = []
+    for node, _ in roots:
+        if node in dependencies:
+            dependencies[node] += 1
+        else:
+            dependencies[node] = 1
+            order.append(node)
+    for node in order:  # grows while we go
+        for following, _ in node.next_functions:
+            if following is not None:
+                if following in dependencies:
+                    dependencies[following] += 1
+                else:
+                    dependencies[following] = 1
+                    order.append(following)
+    return dependencies, order
+
+
+CAPTURE_ONLY = "capture only"
+
+
+def _leads_to(captures: dict, nodes: list) -> dict:
+    """{node: False, True, or CAPTURE_ONLY where its gradient is asked for but nothing beyond it is}."""
+    needed: dict = {}
+    # An edge leads to an earlier node, so earlier nodes (leaves first of all) are decided first.
+    for node in sorted(nodes, key=lambda n: -1 if type(n) is AccumulateGrad else n.sequence):
+        beyond = any(needed.get(following) for following, _ in node.next_functions if following is not None)
+        needed[node] = beyond or (CAPTURE_ONLY if node in captures else False)
+    return needed
+
+
+def _expands(shape: tuple, grad_shape: tuple) -> bool:
+    """Whether a tensor of `shape` can have been broadcast to `grad_shape`."""
+    extra = len(grad_shape) - len(shape)
+    return extra >= 0 and all(n in (1, m) for n, m in zip(shape, grad_shape[extra:], strict=True))
+
+
+def _bad_shape(node: Node, index: int, got: tuple, expected: tuple) -> Any:
+    raise RuntimeError(
+        f"Function {node.name()} returned an invalid gradient at index {index} - got {list(got)} "
+        f"but expected shape compatible with {list(expected)}"
+    )
+
+
+def _clean_tensor(node: Node, index: int, grad: Tensor, shape: tuple, dtype: Any) -> Tensor:
+    if not isinstance(grad, Tensor):  # a formula gave a constant
+        grad = wrap(np.asarray(grad))
+    if grad._array.shape != shape:
+        if not _expands(shape, grad._array.shape):
+            _bad_shape(node, index, grad._array.shape, shape)
+        grad = grad.sum_to_size(shape)
+    if grad._array.dtype != dtype:
+        from .. import dtypes
+
+        grad = grad.to(dtypes.of(dtype))
+    return grad
+
+
+def _fit(node: Node, results: Any) -> list:
+    """Surplus Nones are dropped; any other number of gradients is an error."""
+    results, expected = list(results), len(node.next_functions)
+    while len(results) > expected and results[-1] is None:
+        results.pop()
+    if len(results) != expected:
+        raise RuntimeError(
+            f"function {node.name()} returned an incorrect number of gradients (expected {expected}, got {len(results)})"
+        )
+    return results
+
+
+def _to_hook(grad: Any, create_graph: bool) -> Any:
+    return grad if create_graph or grad is None else wrap(grad)
+
+
+def _from_hook(grad: Any, create_graph: bool) -> Any:
+    return grad if create_graph or grad is None else grad._array
+
+
+def _run_hooks_before(node: Node, grads: list, create_graph: bool) -> None:
+    """Tensor hooks, then the node's own pre-hooks, then `retain_grad`; each sees what the one before it returned."""
+    for number, hooks in (node.tensor_hooks or {}).items():
+        for hook in list(hooks.values()):
+            if grads[number] is None:
+                continue
+            given = _to_hook(grads[number], create_graph)
+            returned = hook(given)
+            if returned is not None:
+                grads[number] = _from_hook(_same_kind(returned, given, hook), create_graph)
+    for hook in list((node.pre_hooks or {}).values()):
+        returned = hook(tuple([_to_hook(g, create_graph) for g in grads]))
+        if returned is not None:
+            grads[:] = [_from_hook(g, create_graph) for g in returned]
+    for number, reference in (node.retained or {}).items():
+        tensor, grad = reference(), grads[number]
+        if tensor is not None and grad is not None:
+            given = _to_hook(grad, create_graph)
+            tensor._grad = given.clone() if tensor._grad is None else tensor._grad + given
+
+
+def _run_hooks_after(node: Node, results: Any, grads: list, create_graph: bool) -> list:
+    given = tuple([_to_hook(g, create_graph) for g in grads])
+    inputs = tuple([_to_hook(g, create_graph) for g in results])
+    for hook in list(node.post_hooks.values()):
+        returned = hook(inputs, given)
+        if returned is not None:
+            if len(returned) != len(inputs):
+                raise RuntimeError(
+                    f"hook '{getattr(hook, '__name__', hook)}' has returned an incorrect number of values "
+                    f"(got {len(returned)}, but expected {len(inputs)})"
+                )
+            inputs = tuple(returned)
+    return [_from_hook(g, create_graph) for g in inputs]
+
+
+def _same_kind(returned: Any, given: Tensor, hook: Any) -> Tensor:
+    name = getattr(hook, "__name__", hook)
+    if not isinstance(returned, Tensor):
+        raise TypeError(f"expected Variable, but hook '{name}' returned {type(returned).__name__}")
+    if returned.shape != given.shape:
+        raise RuntimeError(f"hook '{name}' has changed the size of value")
+    if returned.dtype != given.dtype:
+        raise RuntimeError(
+            f"hook '{name}' has changed the type of value (was {given.dtype} got {returned.dtype})"
+        )
+    return returned

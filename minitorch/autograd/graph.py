@@ -1,0 +1,325 @@
+"""The graph that the backward pass walks (torch/csrc/autograd/{function.h,saved_variable.h,functions/accumulate_grad.h}).
+
+Every recorded call of an operator leaves a `Node`. Its `next_functions` are the edges to the nodes that made its
+inputs: pairs `(node, output number)`, and `NO_EDGE` where an input needs no gradient. Each path ends in an
+`AccumulateGrad`, which adds to the `.grad` of a leaf. A node keeps what its formulas need, with the version of the
+memory it was saved at, and lets go of it when the backward pass has used it.
+"""
+
+import itertools
+import sys
+import weakref
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..tensor import Tensor, VersionCounter, wrap
+
+_sequence = itertools.count().__next__
+_new = object.__new__
+NO_EDGE = (None, 0)
+
+
+class Node:
+    """One recorded operation. Subclasses are named as torch names them: MulBackward0, AddmmBackward0, ..."""
+
+    next_functions: tuple = ()
+    outputs: tuple = ()  # (shape, NumPy dtype) of each output: what a gradient that arrives here must look like
+    sequence = 0  # creation order; the engine runs the latest node first
+    saved: Any = ()
+    versions: Any = None
+    tensor_hooks: Any = None  # {output number: {id: hook}}, run on the incoming gradient
+    retained: Any = None  # {output number: weak reference to a tensor that wants its gradient kept}
+    pre_hooks: Any = None
+    post_hooks: Any = None
+    traceback: Any = None  # where the forward call stood (anomaly detection)
+    _metadata: Any = None
+
+    def name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} object at {id(self):#x}>"
+
+    @property
+    def metadata(self) -> dict:
+        """A dictionary for the user's own notes."""
+        if self._metadata is None:
+            self._metadata = {}
+        return self._metadata
+
+    def _sequence_nr(self) -> int:
+        return self.sequence
+
+    def register_hook(self, hook: Any) -> "RemovableHandle":
+        """Call `hook(grad_inputs, grad_outputs)` after this node has run; it may return new grad_inputs."""
+        if self.post_hooks is None:
+            self.post_hooks = {}
+        return RemovableHandle(self.post_hooks, hook)
+
+    def register_prehook(self, hook: Any) -> "RemovableHandle":
+        """Call `hook(grad_outputs)` before this node runs; it may return new grad_outputs."""
+        if self.pre_hooks is None:
+            self.pre_hooks = {}
+        return RemovableHandle(self.pre_hooks, hook)
+
+    def apply(self, grads: list, differentiable: bool, wanted: Any = None) -> Any:
+        """The gradients of the inputs, one per edge (None: no gradient), from those of the outputs."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Forget the saved values: the graph can't be walked again."""
+        if self.saved:
+            self.saved = None
+
+
+class RemovableHandle:
+    """Undoes the registration of a hook: `handle.remove()`, or leaving `with handle:`."""
+
+    _next_id = itertools.count().__next__
+
+    def __init__(self, hooks: dict, hook: Any = None, *, extra_dict: Any = None):
+        self._hooks = weakref.ref(hooks) if not isinstance(hooks, dict) else (lambda: hooks)
+        self.id = RemovableHandle._next_id()
+        self._extra = extra_dict
+        if hook is not None:
+            hooks[self.id] = hook
+
+    def remove(self) -> None:
+        for hooks in (self._hooks(), *([self._extra] if isinstance(self._extra, dict) else self._extra or ())):
+            if hooks is not None:
+                hooks.pop(self.id, None)
+
+    def __enter__(self) -> "RemovableHandle":
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.remove()
+
+
+FREED_MESSAGE = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+    "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+    "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+    "saved tensors after calling backward."
+)
+
+
+class SavedResult:
+    """An output saved by the node that made it: the array, not the Tensor, which would make a cycle."""
+
+    __slots__ = ("array", "counter", "output_nr")
+
+    def __init__(self, tensor: Tensor, output_nr: int):
+        self.array = tensor._array
+        self.counter: VersionCounter = tensor._counter or tensor._version_counter()
+        self.output_nr = output_nr
+
+
+class Packed:
+    """A saved tensor that went through `saved_tensors_hooks`: unpacked again when the formula asks for it."""
+
+    __slots__ = ("value", "unpack")
+
+    def __init__(self, value: Any, unpack: Any):
+        self.value, self.unpack = value, unpack
+
+
+class OpNode(Node):
+    """The node of a row of the operator table; each row has its own subclass, which knows the row."""
+
+    row: Any  # minitorch.dispatch.Row
+
+    def unpack(self, differentiable: bool) -> list:
+        """The saved values in the order of the row's names: arrays, or (for a graph of the backward) Tensors."""
+        if self.saved is None:
+            raise RuntimeError(FREED_MESSAGE)
+        values = []
+        versions = self.versions
+        for i, v in enumerate(self.saved):
+            if isinstance(v, Tensor):
+                counter = v._counter
+                if counter is not None and counter.value != (versions[i] if versions else 0):
+                    self._overwritten(v._array, counter, versions[i] if versions else 0)
+                values.append(v if differentiable else v._array)
+            elif type(v) is SavedResult:
+                if v.counter.value != versions[i]:
+                    self._overwritten(v.array, v.counter, versions[i], v.output_nr)
+                values.append(self._rewrap(v) if differentiable else v.array)
+            elif type(v) is Packed:
+                t = v.unpack(v.value)
+                values.append(t if differentiable else t._array)
+            elif type(v) is SavedList:
+                values.append(v.tensors if differentiable else v.arrays(self))
+            else:
+                values.append(v)
+        return values
+
+    def _rewrap(self, saved: SavedResult) -> Tensor:
+        tensor = wrap(saved.array)
+        tensor._counter = saved.counter
+        if saved.array.dtype.kind in "fV":
+            tensor._edge = (self, saved.output_nr)
+            tensor._requires_grad = True
+        return tensor
+
+    def _overwritten(self, array: Any, counter: VersionCounter, expected: int, output_nr: int | None = None) -> None:
+        described = f"[torch.{legacy_name(array)} {list(array.shape)}]"
+        if output_nr is not None:
+            described += f", which is output {output_nr} of {self.name()},"
+        raise RuntimeError(
+            "one of the variables needed for gradient computation has been modified by an inplace operation: "
+            f"{described} is at version {counter.value}; expected version {expected} instead. Hint: enable anomaly "
+            "detection to find the operation that failed to compute its gradient, with "
+            "torch.autograd.set_detect_anomaly(True)."
+        )
+
+    def apply(self, grads: list, differentiable: bool, wanted: Any = None) -> list:
+        row = self.row
+        edges = self.next_functions
+        for g in grads:
+            if g is not None:
+                break
+        else:
+            return [None] * len(edges)
+        values = self.unpack(differentiable) if row.saves_anything else ()
+        # `grad`: of the first output; `grads`: of all of them
+        grad = (tuple(grads),) if row.takes_all_grads else (grads[0],)
+        if row.joint is not None:
+            needs = tuple([e[0] is not None for e in edges] if wanted is None else wanted)
+            return list(row.joint(*grad, needs, *[values[i] for i in row.joint_picks]))
+        if not row.takes_all_grads and grads[0] is None:
+            return [None] * len(edges)
+        results: list = []
+        for i, (formula, picks, is_list) in enumerate(row.formulas):
+            if is_list:
+                results.extend(formula(*grad, *[values[k] for k in picks]))
+            elif edges[i][0] is None or (wanted is not None and not wanted[i]):
+                results.append(None)
+            else:
+                results.append(formula(*grad, *[values[k] for k in picks]))
+        return results
+
+    def __getattr__(self, name: str) -> Any:
+        # `node._saved_other`: what was saved under that name, as a Tensor
+        if name.startswith("_saved_"):
+            key = {"self": "input"}.get(name[7:], name[7:])
+            if key in self.row.names:
+                value = self.unpack(True)[self.row.names.index(key)]
+                return value
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+
+class SavedList:
+    """A list of tensors saved as one argument, with the version of each."""
+
+    __slots__ = ("tensors", "versions")
+
+    def __init__(self, tensors: list):
+        self.tensors = tensors
+        self.versions = [t._version if isinstance(t, Tensor) else 0 for t in tensors]
+
+    def arrays(self, node: OpNode) -> list:
+        found = []
+        for t, version in zip(self.tensors, self.versions, strict=True):
+            if isinstance(t, Tensor):
+                if t._version != version:
+                    node._overwritten(t._array, t._counter, version)
+                t = t._array
+            found.append(t)
+        return found
+
+
+def legacy_name(array: Any) -> str:
+    """torch's old name of a tensor type, as its messages still print it: FloatTensor, LongTensor, ..."""
+    kind = dtypes.of(array)
+    prefix = "" if isinstance(array, np.ndarray) else "cuda."
+    return prefix + next(name for name, d in dtypes.LEGACY.items() if d is kind) + "Tensor"
+
+
+class AccumulateGrad(Node):
+    """The end of every path: adds the gradient to the leaf's `.grad`."""
+
+    def __init__(self, variable: Tensor):
+        self.variable = variable
+        array = variable._array
+        self.outputs = ((array.shape, array.dtype),)
+        self.sequence = _sequence()
+
+    @property
+    def tensor_hooks(self) -> Any:  # type: ignore[override]
+        hooks = self.variable._hooks
+        return {0: hooks} if hooks else None
+
+    @tensor_hooks.setter
+    def tensor_hooks(self, hooks: dict) -> None:
+        self.variable._hooks = hooks[0]
+
+    def accumulate(self, box: list, differentiable: bool) -> None:
+        """Add the gradient in `box` (taken out of it, so that its references can be counted)."""
+        grad = box.pop()
+        variable = self.variable
+        if grad is None:
+            return
+        before = variable._grad
+        if differentiable:
+            if before is not None:
+                variable._grad = before + grad
+            else:
+                variable._grad = grad.clone()
+        elif before is None:
+            target = variable._array
+            # torch keeps the incoming array when nobody else holds it and it lies in memory as the leaf does
+            base = grad.base
+            if (
+                grad.strides != target.strides
+                or not grad.flags.writeable
+                or sys.getrefcount(grad) > ALONE
+                or (base is not None and sys.getrefcount(base) > BASE_ALONE)
+            ):
+                copy = np.empty_like(target, dtype=grad.dtype)
+                copy[...] = grad
+                grad = copy
+            variable._grad = wrap(grad)
+        else:
+            array = before._array
+            if array.dtype == grad.dtype:
+                np.add(array, grad, out=array)
+            else:
+                array[...] = array + grad
+            before._bump()
+        after = variable.__dict__.get("_post_accumulate_hooks")
+        if after:
+            for hook in list(after.values()):
+                hook(variable)
+
+
+def _references() -> tuple[int, int]:
+    """How many references getrefcount sees where nobody else holds an array, or the base of a view."""
+    box = [np.empty(2)]
+    grad = box.pop()
+    alone = sys.getrefcount(grad)
+    box = [np.empty(2)[:1]]
+    grad = box.pop()
+    base = grad.base
+    return alone, sys.getrefcount(base)
+
+
+ALONE, BASE_ALONE = _references()
+
+
+def leaf_edge(tensor: Tensor) -> tuple:
+    """The edge of a leaf that requires grad. The node holds the leaf; the leaf knows the node only weakly."""
+    node = tensor._accumulator and tensor._accumulator()
+    if node is None:
+        node = AccumulateGrad(tensor)
+        tensor._accumulator = weakref.ref(node)
+    return (node, 0)
+
+
+def gradient_edge(tensor: Tensor) -> tuple:
+    """The edge along which a tensor's gradient flows."""
+    if not tensor._requires_grad:
+        return NO_EDGE
+    return tensor._edge or leaf_edge(tensor)
