@@ -178,6 +178,7 @@ class _Job:
 
 def _worker(jobs):
     _inside.busy = True
+    np.seterr(all="ignore")  # NumPy keeps this per thread; an overflow is an inf here, not a warning
     while True:
         jobs.get().work()
 
