@@ -1,0 +1,45 @@
+"""How close is equal: one default per dtype, and one table of exceptions with their reasons."""
+
+import numpy as np
+
+# dtype of the sample -> relative tolerance, which also holds absolutely for numbers below the scale of the tensor.
+DEFAULT = {"float64": 1e-10, "float32": 2e-5, "int64": 1e-6, "bool": 1e-6}
+
+# Entry -> (float64, float32) tolerance; each with its reason.
+EXCEPTIONS = {
+}
+
+# Entries whose values are not defined (uninitialised memory): shape and dtype are compared.
+UNDEFINED = {"empty", "empty_like", "new_empty", "new_empty_strided", "empty_strided", "empty_permuted", "resize_",
+             "resize_as_"}
+
+
+def tolerance(name, dtype):
+    if name in EXCEPTIONS and dtype in ("float64", "float32"):
+        return EXCEPTIONS[name][dtype == "float32"]
+    return DEFAULT[dtype]
+
+
+def close(actual, expected, name, dtype):
+    """Equal up to the tolerance times the larger of the value and the tensor's scale; infinities and NaN in place."""
+    if actual.dtype.kind in "iub":
+        return bool(np.array_equal(actual, expected))
+    rtol = tolerance(name, dtype)
+    if actual.dtype.itemsize < 4:  # float16 and bfloat16 results
+        rtol = max(rtol, 2 * float(np.finfo(np.float16).eps) if actual.dtype == np.float16 else 2**-7)
+    actual, expected = np.asarray(actual, np.float64), np.asarray(expected, np.float64)
+    finite = np.isfinite(expected)
+    scale = min(1.0, float(np.max(np.abs(expected), where=finite, initial=0.0)) or 1.0)
+    same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
+    near = finite & np.isfinite(actual) & (np.abs(actual - expected) <= rtol * (np.abs(expected) + scale))
+    return bool(np.all(same | near))
+
+
+def difference(actual, expected):
+    """Where two arrays differ most, in words."""
+    actual, expected = np.asarray(actual, np.float64), np.asarray(expected, np.float64)
+    gap = np.abs(actual - expected)
+    odd = np.isnan(gap) & ~(np.isnan(actual) & np.isnan(expected)) & (actual != expected)
+    gap = np.where(odd, np.inf, np.nan_to_num(gap, nan=0.0))
+    place = np.unravel_index(int(np.argmax(gap)), gap.shape) if gap.size else ()
+    return f"{actual[place]!r}, expected {expected[place]!r} at {tuple(int(i) for i in place)} of {expected.shape}"
