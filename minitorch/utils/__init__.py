@@ -1,0 +1,1 @@
+"""Helpers around the framework (torch/utils): `data` loads it with samples, `hooks` holds removable hooks."""
