@@ -4,8 +4,9 @@ A frame is its length, the number of descriptors, and the bytes. No queues, lock
 process killed in the middle of an operation could leave locked, and nothing with a name that it could leave behind.
 
 - The worker's end blocks. When its peer is gone, it reads the end of the stream (or fails to write), and it ends too.
-- The loader's end never blocks: `post` keeps what the socket does not take at once, `flush` tries again, `receive` gives
-  the complete messages that have arrived. Two ends that both blocked in writing would wait for each other for ever.
+- The loader's end never blocks: `post` keeps what the socket does not take at once, `flush` tries again, `receive`
+  gives the complete messages that have arrived. Two ends that both blocked in writing would wait for each other for
+  ever.
 """
 
 import os

@@ -1,9 +1,9 @@
 """From a list of samples to one batch (torch/utils/data/_utils/collate.py).
 
-`default_collate` goes down into containers that all samples share (mappings, named tuples, sequences) and stacks what it
-finds at the leaves by the table `default_collate_fn_map`: tensors, arrays and numbers become one tensor with a new first
-dimension, strings stay a list. `default_convert` only turns arrays into tensors. In a worker process the stacked tensors
-are made directly in the shared memory that will carry them to the parent (`empty_batch`).
+`default_collate` goes down into containers that all samples share (mappings, named tuples, sequences) and stacks what
+it finds at the leaves by the table `default_collate_fn_map`: tensors, arrays and numbers become one tensor with a new
+first dimension, strings stay a list. `default_convert` only turns arrays into tensors. In a worker process the
+stacked tensors are made directly in the shared memory that will carry them to the parent (`empty_batch`).
 """
 
 import copy

@@ -1,10 +1,10 @@
-"""The DataLoader: a dataset, in batches, in an order, from this process or from workers (torch/utils/data/dataloader.py).
+"""The DataLoader: a dataset, in batches, in an order, from this process or from workers (torch's dataloader.py).
 
     sampler  --indices-->  batch sampler  --lists of indices-->  fetch  --samples-->  collate_fn  --batch-->  the loop
 
-Reading order: dataset.py (what), sampler.py (in which order), collate.py (into what), worker.py (`Source.fetcher`: how a
-batch is fetched), iterator.py (in one process); then, for processes, channel.py, memory.py, the rest of worker.py, and
-parallel.py.
+Reading order: dataset.py (what), sampler.py (in which order), collate.py (into what), worker.py (`Source.fetcher`:
+how a batch is fetched), iterator.py (in one process); then, for processes, channel.py, memory.py, the rest of
+worker.py, and parallel.py.
 """
 
 import multiprocessing

@@ -1,7 +1,8 @@
 """What is loaded: collections of samples (torch/utils/data/dataset.py).
 
-A *map-style* dataset gives the sample of an index (`__getitem__`, and `__len__`), an *iterable* one gives samples in its
-own order (`__iter__`). Three levels of speed are open to a map-style dataset, the loader takes the best one offered:
+A *map-style* dataset gives the sample of an index (`__getitem__`, and `__len__`), an *iterable* one gives samples in
+its own order (`__iter__`). Three levels of speed are open to a map-style dataset, the loader takes the best one
+offered:
 
     dataset[i]                one sample; the loader collates a list of them
     dataset.__getitems__(is)  a list of samples at once; the loader collates it (torch's protocol)
@@ -42,7 +43,7 @@ class Dataset(Generic[T]):
 
 
 class IterableDataset(Dataset[T], Iterable[T]):
-    """Base of the datasets that are streams. Every worker process iterates a copy: see `get_worker_info` to share out."""
+    """Base of the datasets that are streams. Every worker iterates a copy: see `get_worker_info` to share out."""
 
     def __add__(self, other: Dataset) -> "ChainDataset":  # type: ignore[override]
         return ChainDataset([self, other])

@@ -3,10 +3,10 @@
 A worker collates into a *segment* of shared memory and sends a pickle of the batch in which every array is only a place
 in that segment (PEP 574: out-of-band buffers). The loader builds its arrays on the very same memory: nothing is copied.
 
-Segments have no name. A file descriptor is passed once, when a segment is new; then both processes have it mapped, and
-the kernel frees it with the last process, however that ends. Segments are used again: when the last array that lies in a
-segment dies in the loader, its number travels back with the next task. So in the steady state no memory is allocated,
-cleared or mapped, and no descriptor is passed, from one batch to the next.
+Segments have no name. A file descriptor is passed once, when a segment is new; then both processes have it mapped,
+and the kernel frees it with the last process, however that ends. Segments are used again: when the last array that
+lies in a segment dies in the loader, its number travels back with the next task. So in the steady state no memory is
+allocated, cleared or mapped, and no descriptor is passed, from one batch to the next.
 """
 
 import copyreg
@@ -34,9 +34,9 @@ AVAILABLE = hasattr(socket, "send_fds")
 def anonymous_file(size: int) -> int:
     """A descriptor of `size` bytes of shared memory without a name. Raises OSError if there is not so much.
 
-    On Linux the memory is not charged to /dev/shm, which containers tend to make small. Elsewhere it is a temporary file
-    whose name is removed at once. Either way all of it is reserved here, where a lack is an exception: memory that turns
-    out to be missing when it is first written to kills the process (SIGBUS).
+    On Linux the memory is not charged to /dev/shm, which containers tend to make small. Elsewhere it is a temporary
+    file whose name is removed at once. Either way all of it is reserved here, where a lack is an exception: memory
+    that turns out to be missing when it is first written to kills the process (SIGBUS).
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("minitorch-batch")
@@ -170,7 +170,6 @@ class Sender:
         assert segment is not None
         self._idle.discard(segment)
         self._whole = None
-        del buffers
         self._start()
         return message.getvalue(), segment, places, given_up, descriptor
 
@@ -209,8 +208,8 @@ class Sender:
         return places, given_up, descriptor
 
 
-# Counts the forks of this process. A child goes on seeing the segments that were in use when it was forked, so these must
-# not be filled again: it may have kept an array that the parent has dropped.
+# Counts the forks of this process. A child goes on seeing the segments that were in use when it was forked, so these
+# must not be filled again: it may have kept an array that the parent has dropped.
 _forks = 0
 
 
@@ -224,7 +223,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Receiver:
-    """The loader's side for one worker: builds batches on the worker's segments, and notices when they are done with."""
+    """The loader's side for one worker: builds batches on its segments, and notices when they are done with."""
 
     def __init__(self, hold: int = HELD):
         self._hold = hold

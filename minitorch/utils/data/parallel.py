@@ -115,8 +115,8 @@ class ParallelIterator(LoaderIterator):
     @property
     def _advice(self) -> str:
         return (
-            f"With the start method {self._method!r} a worker imports the main program again: everything that runs there"
-            " must stand under `if __name__ == \"__main__\":`, and the dataset must be importable from a module"
+            f"With the start method {self._method!r} a worker imports the main program again: everything that runs"
+            " there must stand under `if __name__ == \"__main__\":`, and the dataset must be importable from a module"
         )
 
     def close(self) -> None:
@@ -299,8 +299,8 @@ class ParallelIterator(LoaderIterator):
         if not self._warned:
             self._warned = True
             warnings.warn(
-                f"DataLoader worker {worker_id}: {shortage}. It sends its batches through a socket now, which is slower;"
-                " give the program more shared memory (a container: --shm-size or its memory limit), or use smaller"
+                f"DataLoader worker {worker_id}: {shortage}. It sends its batches through a socket now, which is"
+                " slower; give the program more shared memory (in a container: --shm-size, or its memory limit), or use smaller"
                 " batches, fewer workers or a smaller prefetch_factor",
                 RuntimeWarning,
                 stacklevel=6,

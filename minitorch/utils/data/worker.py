@@ -1,4 +1,4 @@
-"""What runs in a worker process, and how a batch is fetched in any process (torch/utils/data/_utils/worker.py, fetch.py).
+"""What runs in a worker process, and how a batch is fetched in any process (torch's worker.py and fetch.py).
 
 A worker seeds itself, takes tasks (the number of a batch and the indices of its samples) from its channel, and sends
 back batches, until the channel ends. Messages to the loader are pickled tuples `(kind, batch number, ...)`.
@@ -58,7 +58,7 @@ class Source:
     drop_last: bool
 
     def fetcher(self) -> Callable[[Any], Any]:
-        """A function from the indices of a batch to the batch. Raises StopIteration at the end of an iterable dataset."""
+        """A function from a batch's indices to the batch. Raises StopIteration at the end of an iterable dataset."""
         return self._from_stream() if self.iterable else self._from_map()
 
     def _from_map(self) -> Callable[[Any], Any]:
