@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,13 @@ def _statements(body):
             yield from _statements([*node.body, *node.orelse, *node.finalbody])
         elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node
+
+
+@pytest.mark.skipif(not (PACKAGE.parent / "pyproject.toml").exists(), reason="not run from the source tree")
+def test_every_package_is_installed():
+    listed = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    there = {name.rpartition(".")[0] for name, _ in modules()}
+    assert sorted(listed) == sorted(there)
 
 
 def room(name):
