@@ -300,8 +300,8 @@ class ParallelIterator(LoaderIterator):
             self._warned = True
             warnings.warn(
                 f"DataLoader worker {worker_id}: {shortage}. It sends its batches through a socket now, which is"
-                " slower; give the program more shared memory (in a container: --shm-size, or its memory limit), or use smaller"
-                " batches, fewer workers or a smaller prefetch_factor",
+                " slower; give the program more shared memory (in a container: --shm-size, or its memory limit), or"
+                " use smaller batches, fewer workers or a smaller prefetch_factor",
                 RuntimeWarning,
                 stacklevel=6,
             )
