@@ -1,0 +1,119 @@
+"""Does the suite bite? Each formula of the operator table and each optimizer is broken on purpose, and must be noticed.
+
+A formula is negated, doubled, loses a term or a factor, or has the branches of a `where` swapped; so are the private
+functions that formulas call. A short parity run (a few whole entries of `op_db` that reach the formula) must then
+fail. In the update of each optimizer the constants are broken too, and its trajectory must leave torch's.
+
+    pytest -m mutation tests/test_mutation.py
+"""
+
+import functools
+import inspect
+import itertools
+import sys
+
+import pytest
+
+pytest.importorskip("torch")
+
+import minitorch
+from minitorch.dispatch import ROWS
+from minitorch.testing import op_db
+from tests import mutants, test_op_db, test_optim_db
+
+pytestmark = pytest.mark.mutation
+
+ENTRIES = 12  # a mutant survives when so many of the entries that reach it still pass
+LIMIT = 12  # samples taken of each
+
+# Mutants that compute the same, with the reason: (row, the words of the mutation) -> why.
+EQUIVALENT: dict[tuple[str, str], str] = {
+}
+
+
+@functools.cache
+def formulas():
+    """Row name -> the functions that make up its derivative: its formulas and the private functions these call."""
+    found = {}
+    for name, row in ROWS.items():
+        functions = list(row.definitions.values()) + ([row.joint] if row.joint is not None else [])
+        for function in functions:  # grows while we walk it
+            used = function.__code__.co_names if hasattr(function, "__code__") else ()
+            for helper in (function.__globals__.get(n) for n in used if n.startswith("_")):
+                if inspect.isfunction(helper) and helper not in functions and helper.__module__.startswith("minitorch.ops"):
+                    functions.append(helper)
+        found[name] = [f for f in functions if mutants.source_of(f) is not None]
+    return found
+
+
+@functools.cache
+def reached():
+    """Code object of a formula -> the whole entries that run it, those with the fewest formulas first."""
+    watched = {function.__code__ for functions in formulas().values() for function in functions}
+    by_entry = {}
+    for name in sorted(test_op_db.WHOLE):
+        seen = set()
+
+        def note(frame, event, arg, seen=seen):
+            if event == "call" and frame.f_code in watched:
+                seen.add(frame.f_code)
+        sys.setprofile(note)
+        try:
+            op_db.check(name, limit=LIMIT, stages=("forward", "gradient", "second"))
+        finally:
+            sys.setprofile(None)
+        by_entry[name] = seen
+    found = {}
+    for name in sorted(by_entry, key=lambda name: len(by_entry[name])):
+        for code in by_entry[name]:
+            found.setdefault(code, []).append(name)
+    return found
+
+
+def noticed_by_an_entry(names):
+    """Whether one of these entries fails."""
+    for name in itertools.islice(names, ENTRIES):
+        report = op_db.check(name, limit=LIMIT, stages=("forward", "gradient", "second"),
+                             stop=lambda report: bool(report.failures))
+        if report.failures:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.differentiable])
+def test_formulas(name):
+    survivors = []
+    for function in formulas()[name]:
+        entries = reached().get(function.__code__)
+        if not entries:
+            survivors.append(f"{function.__name__} (line {function.__code__.co_firstlineno}): no whole entry runs it")
+            continue
+        entries = sorted(entries, key=lambda entry: not entry.split(".")[-1].startswith(name))
+        for words, tree in mutants.mutants(mutants.source_of(function)):
+            with mutants.installed(function, tree):
+                if not noticed_by_an_entry(entries) and (name, words) not in EQUIVALENT:
+                    survivors.append(words)
+    assert not survivors, f"{name}: nobody notices\n" + "\n".join(survivors)
+
+
+def optimizer_functions():
+    """The update functions of the optimizers: public ones named like their class, in lower case."""
+    for name in test_optim_db.OPTIMIZERS:
+        update = getattr(getattr(minitorch.optim, name, None), "update", None)
+        if update is not None:
+            yield name, update
+
+
+@pytest.mark.parametrize("name, update", list(optimizer_functions()))
+def test_optimizers(name, update, monkeypatch):
+    monkeypatch.setattr(getattr(minitorch.optim, name), "kernel", None)  # the compiled twin is tested beside it
+    survivors = []
+    for words, tree in mutants.mutants(mutants.source_of(update), constants=True):
+        with mutants.installed(update, tree):
+            try:
+                test_optim_db.test_trajectory(name, "float64")
+            except Exception:
+                continue
+        if (name, words) not in EQUIVALENT:
+            survivors.append(words)
+    assert not survivors, f"{name}: nobody notices\n" + "\n".join(survivors)
