@@ -11,6 +11,7 @@ from minitorch.utils.data.dataset import (
     TensorDataset,
     random_split,
 )
+from minitorch.utils.data.profiling import benchmark
 from minitorch.utils.data.sampler import (
     BatchSampler,
     DistributedSampler,
@@ -37,6 +38,7 @@ __all__ = [
     "SubsetRandomSampler",
     "TensorDataset",
     "WeightedRandomSampler",
+    "benchmark",
     "default_collate",
     "default_convert",
     "get_worker_info",

@@ -69,6 +69,8 @@ class ParallelIterator(LoaderIterator):
         self._failure: str | None = None
         self._warned = False
         self._workers: list[_Worker] = []
+        self._ready: dict[int, tuple[str, Any]] = {}  # batch that came early: its message
+        self._inbox: deque[tuple[int, str, int | None, Any]] = deque()
         self._selector = selectors.DefaultSelector()
         _live.add(self)
         try:
@@ -174,8 +176,8 @@ class ParallelIterator(LoaderIterator):
         self._sent = 0  # the number of the next batch to ask for
         self._wanted = 0  # the number of the next batch to give
         self._assigned: dict[int, int] = {}  # batch under way: its worker
-        self._ready: dict[int, tuple[str, Any]] = {}  # batch that came early: its message
-        self._inbox: deque[tuple[int, str, int | None, Any]] = deque()
+        self._ready.clear()
+        self._inbox.clear()
         self._turns = itertools.cycle(range(len(self._workers)))
         for worker in self._workers:
             worker.active = True
