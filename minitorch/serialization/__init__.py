@@ -149,14 +149,15 @@ def atomic_write(path: str | os.PathLike):
     try:
         mode = os.stat(target).st_mode if os.path.exists(target) else None
         if mode is not None and not stat.S_ISREG(mode):  # a device, a pipe: there is nothing to replace
-            with open(target, "wb", buffering=0) as file:
+            with open(target, "wb") as file:
                 yield file
             return
         temporary = os.path.join(parent, f".{name[:200]}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb", buffering=0) as file:
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
             yield file
             if mode is not None:
                 os.chmod(temporary, stat.S_IMODE(mode))
+            file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
         temporary = None

@@ -42,6 +42,10 @@ def layout(name: str) -> Layout:
     return strided
 
 
+def _bytes() -> bytes:
+    return b""  # the only bytes written as a call of `bytes`
+
+
 def _bytearray(data: bytes = b"") -> bytearray:
     if type(data) not in (bytes, bytearray):  # a number would be a length
         raise Refused(f"bytearray cannot be made of {type(data).__name__}")
@@ -59,6 +63,7 @@ NAMES: dict[str, Any] = {
     "collections.OrderedDict": OrderedDict,
     "collections.Counter": Counter,
     "builtins.set": set,
+    "builtins.bytes": bytes,
     "builtins.bytearray": bytearray,
     "builtins.complex": complex,
     "_codecs.encode": encode,
@@ -82,7 +87,7 @@ NAMES: dict[str, Any] = {
 
 # the functions and classes among them that a file may call, and what calling does (None: the thing itself)
 _GUARDED: dict[Any, Callable | None] = {
-    OrderedDict: None, Counter: None, set: None, complex: None, bytearray: _bytearray, encode: None,
+    OrderedDict: None, Counter: None, set: None, complex: None, bytes: _bytes, bytearray: _bytearray, encode: None,
     Size: _size, device: None, layout: None, Parameter: None,
     storage.rebuild_tensor: None, storage.rebuild_tensor_v2: None, storage.rebuild_tensor_v3: None,
     storage.rebuild_parameter: None, storage.rebuild_parameter_with_state: None,

@@ -102,7 +102,7 @@ def storage_behind(array: Any) -> UntypedStorage:
 
 def offset_in(storage: UntypedStorage, array: Any) -> int:
     """How many elements of the storage lie before the array's first."""
-    return (address(array) - address(storage.bytes)) // array.itemsize if array.size else 0
+    return (address(array) - address(storage.bytes)) // array.itemsize
 
 
 def view_of(storage: UntypedStorage, dtype: dtypes.dtype, offset: int, size: Any, stride: Any) -> Any:
@@ -110,9 +110,8 @@ def view_of(storage: UntypedStorage, dtype: dtypes.dtype, offset: int, size: Any
     size, stride = tuple(size), tuple(stride)
     if any(type(n) is not int or n < 0 for n in (offset, *size, *stride)) or len(size) != len(stride):
         raise ValueError(f"a tensor cannot have offset {offset!r}, size {size!r} and strides {stride!r}")
-    if 0 in size:
-        return storage.bytes[:0].view(dtype.numpy).reshape(size)
-    needed = (offset + 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))) * dtype.itemsize
+    last = -1 if 0 in size else sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    needed = (offset + last + 1) * dtype.itemsize
     if needed > storage.nbytes():
         raise ValueError(
             f"storage has {storage.nbytes()} bytes, {needed} expected for a {dtype} tensor of "
