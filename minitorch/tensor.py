@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import device as devices
-from . import dtypes
+from . import devices, dtypes
 
 _new = object.__new__
 

@@ -69,9 +69,11 @@ class Node:
         raise NotImplementedError
 
     def release(self) -> None:
-        """Forget the saved values: the graph can't be walked again."""
-        if self.saved:
-            self.saved = None
+        """Forget the saved tensors: the graph can't be walked again. A node that saved none can."""
+        for v in self.saved or ():
+            if isinstance(v, (Tensor, SavedResult, Packed, SavedList, np.ndarray)):
+                self.saved = None
+                return
 
 
 class RemovableHandle:

@@ -79,7 +79,7 @@ class CopySlices(Node):
         grad = grads[0]
         if grad is None:
             return [None] * len(self.next_functions)
-        from .. import ops
+        from ..ops import shape as ops
 
         shape, strides, offset = self.base_geometry
         view_shape, view_strides, view_offset = self.view_geometry

@@ -1,0 +1,731 @@
+"""The one door that every operator goes through: unwrap, promote, run, wrap, record.
+
+A row of the operator table says what an operator computes (its kernel, on arrays) and how each input is
+differentiated (a formula each, in the manner of torch's tools/autograd/derivatives.yaml). `op` turns the row into the
+function `minitorch.mul`, the method `Tensor.mul`, the in-place `mul_` and the node class `MulBackward0`. The names of
+a formula's parameters decide what its node saves.
+
+The door is built once per row: `_unary` and `_binary` are the short ways for the commonest shapes of call, `_general`
+does everything. Given arrays instead of Tensors, an operator only computes: so formulas read the same in the ordinary
+backward pass, which runs on arrays, and in one that is itself recorded.
+"""
+
+import inspect
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import dtypes
+from .autograd import anomaly
+from .autograd.grad_mode import thread
+from .autograd.graph import (
+    NO_EDGE,
+    OpNode,
+    Packed,
+    SavedList,
+    SavedResult,
+    _sequence,
+    gradient_edge,
+    leaf_edge,
+)
+from .autograd.views import MULTI_OUTPUT, check_inplace, link, rebase, refresh
+from .tensor import Tensor, method, wrap
+
+ROWS: dict[str, "Row"] = {}  # the table, by name
+FUNCTIONS: dict[str, Callable] = {}  # the public functions of the package, by name
+_new = object.__new__
+ndarray = np.ndarray
+_NUMBERS = (bool, int, float)
+_FAST = (np.dtype(np.float32), np.dtype(np.float64))  # where NumPy's treatment of Python numbers is torch's
+
+
+class _Door:
+    """`special` counts the threads' reasons to leave the short ways: dispatch modes, saved-tensor hooks, inference
+    mode, anomaly detection. While it is zero none of them costs anything."""
+
+    special = 0
+
+
+door = _Door()
+
+
+class Row:
+    """One line of the table."""
+
+    def __init__(self, name: str, kernel: Callable, formulas: dict[str, Callable], options: dict):
+        self.name, self.kernel, self.definitions = name, kernel, formulas
+        self.promote = options.pop("promote", False)
+        self.to_float = options.pop("to_float", False) or self.promote == "float"
+        self.view = options.pop("view", False)
+        self.returns: tuple = options.pop("returns", ())
+        self.hidden: tuple = options.pop("hidden", ())  # further results of the kernel that only formulas see
+        self.lists: tuple = options.pop("lists", ())  # arguments that are sequences of tensors
+        self.joint: Any = options.pop("joint", None)  # one formula for all inputs
+        self.autocast = options.pop("autocast", None)
+        self.doc = options.pop("doc", None)
+        inputs = options.pop("inputs", None) or tuple(formulas)
+        self.fast: Callable = options.pop("fast", None) or kernel  # the kernel for calls without optional arguments
+        parameters = _parameters(kernel)
+        self.parameters = [p.name for p in parameters]
+        self.defaults = [p.default for p in parameters]
+        self.required = sum(d is inspect.Parameter.empty for d in self.defaults)
+        self.positional = sum(p.kind != p.KEYWORD_ONLY for p in parameters)
+        self.list_positions = tuple([self.parameters.index(n) for n in self.lists])
+        self.results = self.returns or ("result",)
+        self.shaped = options.pop("shaped", False)  # formulas may ask for `input_shape` instead of `input`
+        self.names = [*self.parameters, *self.results, *self.hidden, *(["input_shape"] if self.shaped else [])]
+        self.inputs = tuple([self.parameters.index(n) for n in inputs])
+        self.input_names = inputs
+        self.promoted = tuple(
+            [self.parameters.index(n) for n in self.promote]
+            if isinstance(self.promote, (tuple, list))
+            else range(self.required)
+        )
+        self.formulas = [self._formula(n, formulas[n]) for n in inputs] if formulas else []
+        self.joint_picks: list = []
+        self.takes_all_grads = False
+        if self.joint is not None:
+            first, _needs, *rest = inspect.signature(self.joint).parameters
+            self.takes_all_grads = first == "grads"
+            self.joint_picks = [self.names.index(n) for n in rest]
+            used = [tuple(self.joint_picks)] * len(inputs)
+        else:
+            used = [picks for _, picks, _ in self.formulas]
+        for formula in formulas.values():
+            self.takes_all_grads |= next(iter(inspect.signature(formula).parameters)) == "grads"
+        self.differentiable = bool(used)
+        self.saves_anything = any(used)
+        self._used = used
+        self._keeps: dict = {}
+        node = options.pop("node", None) or "".join(w.capitalize() for w in name.split("_")) + "Backward0"
+        self.node: Any = type(node, (OpNode,), {"row": self, "__module__": "minitorch.autograd.graph"})
+        self.tuple_type: Any = namedtuple(name, self.returns) if self.returns else None  # type: ignore[misc]
+        if self.tuple_type:
+            self.tuple_type.__module__ = "torch.return_types"
+            self.tuple_type.__repr__ = _repr_of_results
+        if options:
+            raise TypeError(f"op {name}: unknown options {sorted(options)}")
+
+    def _formula(self, name: str, formula: Callable) -> tuple:
+        picks = [self.names.index(n) for n in list(inspect.signature(formula).parameters)[1:]]
+        return formula, tuple(picks), name in self.lists
+
+    def keeps(self, needs: tuple) -> tuple:
+        """Which of `names` must be saved when the inputs marked in `needs` want gradients."""
+        found = self._keeps.get(needs)
+        if found is None:
+            kept = {k for need, picks in zip(needs, self._used, strict=True) if need for k in picks}
+            found = self._keeps[needs] = tuple([k in kept for k in range(len(self.names))])
+        return found
+
+    def bind(self, args: tuple, kwargs: dict) -> list:
+        """All arguments in the kernel's order, defaults filled in. TypeError, in torch's words, for what is amiss."""
+        given = list(args)
+        names = self.parameters
+        if len(given) > self.positional:
+            # sizes and dims may be spread out: x.permute(0, 2, 1)
+            raise TypeError(f"{self.name}() takes {self.positional} positional arguments but {len(given)} were given")
+        bound = given + self.defaults[len(given) :]
+        for key, value in kwargs.items():
+            key = _SPELLINGS.get(key, key) if key not in names else key
+            if key not in names:
+                raise TypeError(f"{self.name}() got an unexpected keyword argument '{key}'")
+            i = names.index(key)
+            if i < len(given):
+                raise TypeError(f"{self.name}() got multiple values for argument '{key}'")
+            bound[i] = value
+        for name, value in zip(names, bound, strict=True):
+            if value is inspect.Parameter.empty:
+                raise TypeError(f'{self.name}() missing 1 required positional arguments: "{name}"')
+        return bound
+
+
+def _parameters(kernel: Callable) -> list[inspect.Parameter]:
+    if isinstance(kernel, np.ufunc):
+        names = ("input", "other", "third")[: kernel.nin]
+        return [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
+    return list(inspect.signature(kernel).parameters.values())
+
+
+# NumPy's and torch's older spellings of arguments
+_SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "self": "input"}
+
+
+def _repr_of_results(self: Any) -> str:
+    fields = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+    return f"torch.return_types.{type(self).__name__}(\n{fields})"
+
+
+# ---- the general door ---------------------------------------------------------------------------------------------
+
+
+def run(row: Row, args: list) -> Any:
+    """Compute a row on bound arguments: Tensors give Tensors, arrays give arrays."""
+    arrays = list(args)
+    tensors = False
+    for i, a in enumerate(args):
+        if isinstance(a, Tensor):
+            if a._base is not None:
+                refresh(a)
+            arrays[i] = a._array
+            tensors = True
+    for i in row.list_positions:
+        if args[i] is not None:
+            arrays[i] = items = []
+            for a in args[i]:
+                if isinstance(a, Tensor):
+                    if a._base is not None:
+                        refresh(a)
+                    items.append(a._array)
+                    tensors = True
+                else:
+                    items.append(a)
+    if not tensors:
+        return row.kernel(*arrays)
+    if row.promote:
+        promote(row, arrays)
+    results = row.kernel(*arrays)
+    hidden: tuple = ()
+    if row.hidden:
+        count = len(row.returns) or 1
+        results, hidden = (results[0] if count == 1 else results[:count]), results[count:]
+    if row.view:
+        return _run_view(row, args, results)
+    several = type(results) is tuple or type(results) is list
+    outputs = tuple(results) if several else (results,)
+    outputs = tuple([o if isinstance(o, ndarray) else _as_array(o) for o in outputs])
+    wrapped = [_wrap(o) for o in outputs]
+    if thread.grad and row.differentiable:
+        _connect(row, args, wrapped, hidden)
+    if thread.inference:
+        for t in wrapped:
+            t._inference = True
+    if not several:
+        return wrapped[0]
+    return row.tuple_type(*wrapped) if row.tuple_type else tuple(wrapped)
+
+
+def _as_array(x: Any) -> Any:
+    return np.asarray(x) if isinstance(x, (np.generic, bool, int, float)) else x
+
+
+def _wrap(array: Any) -> Tensor:
+    t = _new(Tensor)
+    t._array = array
+    return t
+
+
+def _connect(row: Row, args: list, outputs: list, hidden: tuple = ()) -> None:
+    """Record the call when an input requires grad."""
+    edges = _edges(row, args)
+    if edges is None:
+        return
+    node = record(row, args, edges, tuple([t._array for t in outputs]), outputs, hidden)
+    for i, t in enumerate(outputs):
+        if t._array.dtype.kind in "fV":
+            t._edge = (node, i)
+            t._requires_grad = True
+
+
+def _edges(row: Row, args: list) -> tuple | None:
+    """The edges of the row's inputs, or None when no input requires grad."""
+    edges: list = []
+    for i in row.inputs:
+        a = args[i]
+        if i in row.list_positions:
+            edges.extend(gradient_edge(t) if isinstance(t, Tensor) else NO_EDGE for t in a or ())
+        elif isinstance(a, Tensor) and a._requires_grad:
+            edges.append(a._edge or leaf_edge(a))
+        else:
+            edges.append(NO_EDGE)
+    for edge in edges:
+        if edge is not NO_EDGE:
+            return tuple(edges)
+    return None
+
+
+def record(row: Row, args: Any, edges: tuple, arrays: tuple, outputs: Any = None, hidden: tuple = ()) -> OpNode:
+    """Make the node of a call. arrays: those of the outputs; outputs: their Tensors, where a formula needs them."""
+    node = _new(row.node)
+    node.next_functions = edges
+    node.sequence = _sequence()
+    node.outputs = tuple([(a.shape, a.dtype) for a in arrays])
+    if row.saves_anything:
+        if row.lists:
+            needs = tuple([True] * len(row.inputs))
+        else:
+            needs = tuple([e is not NO_EDGE for e in edges])
+        keep = row.keeps(needs)
+        saved: list = []
+        versions: Any = None
+        i = 0
+        for a in args:
+            if keep[i]:
+                if isinstance(a, Tensor):
+                    if a._counter is not None and a._counter.value:
+                        versions = versions or [0] * len(keep)
+                        versions[i] = a._counter.value
+                    if a._inference:
+                        raise RuntimeError(
+                            "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+                            "inference mode in computation tracked by autograd. To work around this, you can make a "
+                            "clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead "
+                            "of `torch.inference_mode()`."
+                        )
+                elif i in row.list_positions:
+                    a = SavedList(list(a))
+                saved.append(a)
+            else:
+                saved.append(None)
+            i += 1
+        for k in range(len(row.results)):
+            if i < len(keep) and keep[i] and outputs:
+                versions = versions or [0] * len(keep)
+                saved.append(SavedResult(outputs[k], k))
+                versions[i] = outputs[k]._counter.value
+            else:
+                saved.append(None)
+            i += 1
+        saved.extend(h if isinstance(h, ndarray) else _as_array(h) for h in hidden)
+        if row.shaped:
+            saved.append(args[0]._array.shape)
+        node.saved = saved
+        node.versions = versions
+        if door.special:
+            _pack(node)
+    if anomaly.enabled:
+        anomaly.remember(node)
+    return node
+
+
+def _pack(node: OpNode) -> None:
+    """Hand what is saved to the innermost `saved_tensors_hooks`."""
+    from .autograd.saved import hooks_of_thread
+
+    hooks = hooks_of_thread()
+    if hooks is None:
+        return
+    pack, unpack = hooks
+    for i, value in enumerate(node.saved):
+        if type(value) is SavedResult:
+            value = node._rewrap(value) if value.array.dtype.kind not in "fV" else _detached_result(node, value)
+        if isinstance(value, Tensor):
+            node.saved[i] = Packed(pack(value), unpack)
+
+
+def _detached_result(node: OpNode, value: SavedResult) -> Tensor:
+    return wrap(value.array)
+
+
+def _run_view(row: Row, args: list, results: Any) -> Any:
+    source = args[0]
+    if type(results) is not tuple and type(results) is not list:
+        t = _wrap(results)
+        link(t, source)
+        if source._requires_grad and thread.grad:
+            edge = source._edge or leaf_edge(source)
+            t._edge = (record(row, args, (edge,), (results,)), 0)
+            t._requires_grad = True
+        return t
+    views = [_wrap(a) for a in results]
+    for t in views:
+        link(t, source, MULTI_OUTPUT if thread.grad else 0)
+    if source._requires_grad and thread.grad and views:
+        edge = source._edge or leaf_edge(source)
+        node = record(row, args, (edge,), tuple(results))
+        for i, t in enumerate(views):
+            t._edge = (node, i)
+            t._requires_grad = True
+    return tuple(views)
+
+
+def promote(row: Row, arrays: list) -> None:
+    """Cast the promoted arguments to their common dtype, in place in the list."""
+    positions = [i for i in row.promoted if arrays[i] is not None]
+    first = next((arrays[i].dtype for i in positions if hasattr(arrays[i], "dtype")), None)
+    if len(positions) == 1 or all(getattr(arrays[i], "dtype", None) == first for i in positions):
+        target = dtypes.of(first)
+    else:
+        target = dtypes.result_dtype(*[arrays[i] for i in positions])
+    if row.to_float and not target.is_floating_point:
+        target = dtypes.get_default_dtype()
+    numpy = target.numpy
+    opmath = False
+    if target.itemsize == 2 and target.is_floating_point:
+        # a number or 0-d tensor beside a half-precision tensor enters the computation unrounded
+        opmath = len(positions) > 1 and any(
+            not hasattr(arrays[i], "dtype") or (arrays[i].ndim == 0 and arrays[i].dtype != numpy) for i in positions
+        )
+    for i in positions:
+        a = arrays[i]
+        if hasattr(a, "dtype"):
+            if a.dtype != numpy and not opmath:
+                arrays[i] = a.astype(numpy)
+        elif not opmath:
+            arrays[i] = number(a, numpy)
+    if opmath:
+        for i in positions:
+            a = arrays[i]
+            if hasattr(a, "dtype"):
+                arrays[i] = a.astype(numpy).astype(np.float32) if a.ndim else a.astype(np.float32)
+            else:
+                arrays[i] = np.float32(a)
+
+
+def number(value: Any, numpy: np.dtype) -> Any:
+    """A Python number as a 0-d array; integers wrap around as in C."""
+    if numpy.kind in "iu" and isinstance(value, int) and not isinstance(value, bool):
+        bits = numpy.itemsize * 8
+        value &= (1 << bits) - 1
+        if numpy.kind == "i" and value >> (bits - 1):
+            value -= 1 << bits
+    return np.asarray(value, dtype=numpy)
+
+
+# ---- modes, out=, in-place ----------------------------------------------------------------------------------------
+
+
+def _special(row: Row, function: Callable, args: tuple, kwargs: dict) -> Any:
+    """Offer the call to the thread's innermost dispatch mode; inside it the outer modes are in force."""
+    modes = thread.modes
+    if not modes:
+        return NotImplemented
+    thread.modes = modes[:-1]
+    try:
+        return modes[-1](row, function, args, kwargs)
+    finally:
+        thread.modes = modes
+
+
+def write_out(out: Any, result: Any, name: str) -> Any:
+    """Put a result where `out=` says. The shape follows the result; the dtype must be able to hold it."""
+    if isinstance(result, tuple):
+        for o, r in zip(out, result, strict=True):
+            write_out(o, r, name)
+        return result._make(out) if hasattr(result, "_make") else tuple(out)
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if thread.grad and (out.requires_grad or result._requires_grad):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad."
+        )
+    if not dtypes.can_cast(result.dtype, out.dtype):
+        raise RuntimeError(
+            f"result type {legacy_scalar(result.dtype)} can't be cast to the desired output type "
+            f"{legacy_scalar(out.dtype)}"
+        )
+    if out.shape != result.shape:
+        if out.numel():
+            import warnings
+
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does "
+                f"not match the required output shape {list(result.shape)}. This behavior is deprecated, and in a "
+                "future PyTorch release outputs will not be resized unless they have zero elements. You can explicitly "
+                "reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+                UserWarning,
+                stacklevel=3,
+            )
+        out._array = np.empty(result._array.shape, out._array.dtype)
+    out._array[...] = result._array
+    out._bump()
+    return out
+
+
+def legacy_scalar(d: dtypes.dtype) -> str:
+    return next(name for name, t in dtypes.LEGACY.items() if t is d)
+
+
+def _general(row: Row) -> Callable:
+    count = len(row.parameters)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and "out" in kwargs:
+            out = kwargs.pop("out")
+            if out is not None:
+                return write_out(out, call(*args, **kwargs), row.name)
+        if door.special and thread.modes:
+            return _special(row, call, args, kwargs)
+        if kwargs or len(args) != count:
+            return run(row, row.bind(args, kwargs))
+        return run(row, list(args))
+
+    return call
+
+
+def _unary(row: Row, general: Callable) -> Callable:
+    kernel, to_float = row.fast, row.to_float
+    tail = tuple(row.defaults[1:])
+    saves_result = row.saves_anything and row._used[0] and row.names[row._used[0][0]] == "result"
+
+    def call(input: Any, *rest: Any, **kwargs: Any) -> Any:
+        if rest or kwargs or door.special or not isinstance(input, Tensor):
+            return kernel(input) if type(input) is ndarray and not rest and not kwargs else general(input, *rest, **kwargs)
+        x = input._array
+        if to_float and x.dtype not in _FAST:
+            return general(input)
+        out = kernel(x)
+        if type(out) is not ndarray:
+            out = _as_array(out)
+        t = _new(Tensor)
+        t._array = out
+        if input._base is not None:
+            refresh(input)
+        if input._requires_grad and thread.grad and row.differentiable:
+            edge = input._edge or leaf_edge(input)
+            node = record(row, (input, *tail), (edge,), (out,), (t,) if saves_result else None)
+            t._edge = (node, 0)
+            t._requires_grad = True
+        return t
+
+    return call
+
+
+def _binary(row: Row, general: Callable) -> Callable:
+    kernel, to_float = row.fast, row.to_float
+    differentiable = row.differentiable
+    node_class = row.node
+    tail = tuple(row.defaults[2:])
+    if differentiable:
+        # which of (input, other) each gradient needs; anything else goes the general way
+        uses = [{row.names[k] for k in picks} for picks in row._used]
+        plain = all("result" not in u for u in uses)
+        input_for, other_for = ["input" in u for u in uses], ["other" in u for u in uses]
+        saves = any(uses)
+    else:
+        plain, saves = True, False
+
+    def call(input: Any, other: Any, *rest: Any, **kwargs: Any) -> Any:
+        if rest or kwargs or door.special:
+            return general(input, other, *rest, **kwargs)
+        try:
+            x = input._array
+            y = other._array
+        except AttributeError:
+            if type(other) in _NUMBERS and isinstance(input, Tensor) and x.dtype in _FAST:
+                y = other
+            else:
+                return general(input, other)
+        else:
+            if x.dtype is not y.dtype or (to_float and x.dtype not in _FAST):
+                return general(input, other)
+        try:
+            out = kernel(x, y)
+        except ValueError:
+            return general(input, other)  # which says what is wrong
+        if type(out) is not ndarray:
+            out = _as_array(out)
+        t = _new(Tensor)
+        t._array = out
+        if not differentiable:
+            return t
+        if input._base is not None:
+            refresh(input)
+        needs_input = input._requires_grad
+        needs_other = False
+        if y is not other:
+            if other._base is not None:
+                refresh(other)
+            needs_other = other._requires_grad
+        if (needs_input or needs_other) and thread.grad:
+            edges = (
+                (input._edge or leaf_edge(input)) if needs_input else NO_EDGE,
+                (other._edge or leaf_edge(other)) if needs_other else NO_EDGE,
+            )
+            if not plain:
+                node = record(row, (input, other, *tail), edges, (out,), (t,))
+            else:
+                node = _new(node_class)
+                node.next_functions = edges
+                node.sequence = _sequence()
+                node.outputs = ((out.shape, out.dtype),)
+                if saves:
+                    a = input if (needs_input and input_for[0]) or (needs_other and input_for[1]) else None
+                    b = other if (needs_input and other_for[0]) or (needs_other and other_for[1]) else None
+                    node.saved = [a, b, *tail]
+                    ca = None if a is None else a._counter
+                    cb = b._counter if b is not None and y is not other else None
+                    if ca is not None or cb is not None:
+                        node.versions = (0 if ca is None else ca.value, 0 if cb is None else cb.value)
+                    if (a is not None and a._inference) or (cb is not None and other._inference):
+                        record(row, (input, other, *tail), edges, (out,), (t,))  # refuses
+            t._edge = (node, 0)
+            t._requires_grad = True
+        return t
+
+    return call
+
+
+def _inplace(row: Row) -> Callable:
+    """`mul_`: what the operator computes, written into its first argument."""
+    name = row.name + "_"
+
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if door.special and thread.modes:
+            return _special(row, call, (self, *args), kwargs)
+        bound = row.bind((self, *args), kwargs)
+        arrays = [a._array if isinstance(a, Tensor) else a for a in bound]
+        for i in row.list_positions:
+            arrays[i] = [a._array if isinstance(a, Tensor) else a for a in bound[i] or ()]
+        for a in bound:
+            if isinstance(a, Tensor) and a._base is not None:
+                refresh(a)
+        edges = _edges(row, bound) if thread.grad and row.differentiable else None
+        check_inplace(self, edges is not None)
+        if row.promote:
+            promote(row, arrays)
+        result = row.kernel(*arrays)
+        target = self._array
+        hidden: tuple = ()
+        if row.hidden:
+            result, hidden = result[0], result[1:]
+        if not isinstance(result, ndarray):
+            result = _as_array(result)
+        if result.dtype != target.dtype:
+            have, want = dtypes.of(result), dtypes.of(target)
+            if not dtypes.can_cast(have, want):
+                raise RuntimeError(
+                    f"result type {legacy_scalar(have)} can't be cast to the desired output type {legacy_scalar(want)}"
+                )
+        if result.shape != target.shape:
+            raise RuntimeError(
+                f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)}"
+            )
+        if edges is not None:
+            if any(0 in picks for picks in row._used):
+                bound[0] = _snapshot(self)  # the old value, which the write is about to destroy
+        write(target, result)
+        self._bump()
+        if edges is not None:
+            node = record(row, bound, edges, (target,), (self,), hidden)
+            rebase(self, node)
+        return self
+
+    call.__name__ = name
+    return call
+
+
+def _snapshot(tensor: Tensor) -> Tensor:
+    copy = wrap(tensor._array.copy())
+    copy._edge = gradient_edge(tensor) if tensor._requires_grad else None
+    copy._requires_grad = tensor._requires_grad
+    return copy
+
+
+def write(target: Any, value: Any) -> None:
+    """Copy into memory that need not be contiguous; refuse memory in which elements coincide."""
+    if not target.flags.writeable or 0 in target.strides:
+        for n, s in zip(target.shape, target.strides, strict=True):
+            if s == 0 and n > 1:
+                raise RuntimeError(
+                    "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                    "location. Please clone() the tensor before performing the operation."
+                )
+        if not target.flags.writeable:
+            target.flags.writeable = True
+    target[...] = value
+
+
+# ---- building rows ------------------------------------------------------------------------------------------------
+
+
+def op(
+    name: str,
+    kernel: Callable,
+    *,
+    inplace: bool = False,
+    function: bool = True,
+    as_method: bool | None = None,
+    aliases: tuple = (),
+    dunder: str | None = None,
+    otherwise: Callable | None = None,
+    **options: Any,
+) -> Callable:
+    """Add a row to the table, and return its function.
+
+    kernel: computes on arrays; its parameter names are the operator's (`input` first). Formulas are given by the name
+    of the input that they differentiate: `input=lambda grad, other: grad * other`. Options:
+    promote: cast the required arguments (or those named) to torch's result type; "float": and integers to the default
+    dtype. inplace: also `name_`. view: the result shares memory with the first argument. returns: names of several
+    results. hidden: names of further kernel results for formulas only. lists: arguments that are sequences of tensors.
+    joint: one formula `(grad, needs, ...) -> gradients` for all `inputs`. node: the node's name, where torch's
+    is not `NameBackward0`. function, as_method: whether `minitorch.name` and `Tensor.name` exist. aliases: further
+    names. dunder: Python's operator method for it. fast: the kernel for calls without optional arguments (a bare ufunc, say).
+    otherwise: what the short way calls when it does not apply, instead of the general door. doc: the docstring.
+    """
+    formulas = {k: options.pop(k) for k in list(options) if callable(options[k]) and k not in _OPTION_NAMES}
+    row = Row(name, kernel, formulas, options)
+    ROWS[name] = row
+    call = otherwise or _general(row)
+    simple = not (row.joint or row.lists or row.returns or row.hidden or row.view or row.takes_all_grads)
+    if simple and row.promote and row.required == 2 and row.promoted == (0, 1):
+        call = _binary(row, call)
+    elif simple and row.required == 1 and len(row.inputs) <= 1:
+        call = _unary(row, call)
+    _publish(name, call, row, function, as_method, aliases, row.doc or kernel.__doc__)
+    if dunder:
+        setattr(Tensor, dunder, call)
+    if inplace:
+        in_place = _inplace(row)
+        _publish(name + "_", in_place, row, f"{name}_" in _INPLACE_FUNCTIONS, True, tuple(a + "_" for a in aliases))
+    return call
+
+
+_OPTION_NAMES = {"joint", "fast"}
+# in-place operators that torch also offers as functions
+_INPLACE_FUNCTIONS = {"relu_", "sigmoid_", "tanh_", "exp_", "sqrt_", "neg_", "abs_", "zero_", "fill_", "dropout_"}
+
+
+def _publish(
+    name: str, call: Any, row: Any, function: bool, as_method: bool | None, aliases: tuple, doc: str | None = None
+) -> None:
+    call.__name__ = call.__qualname__ = name
+    call.__module__ = "minitorch"
+    call.row = row
+    if doc:
+        call.__doc__ = doc
+    for public in (name, *aliases):
+        if function:
+            FUNCTIONS[public] = call
+        if as_method or (as_method is None and function):
+            method(public)(call)
+
+
+def composite(
+    *, function: bool = True, as_method: bool = True, aliases: tuple = (), autocast: Any = None
+) -> Callable:
+    """Decorator: a plain function of other operators, public as function and method. Its derivative is theirs."""
+
+    def publish(f: Callable) -> Callable:
+        name = f.__name__
+        row = _Composite(name, autocast)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if kwargs and "out" in kwargs:
+                out = kwargs.pop("out")
+                if out is not None:
+                    return write_out(out, call(*args, **kwargs), name)
+            if door.special and thread.modes and row.autocast:
+                return _special(row, call, args, kwargs)  # type: ignore[arg-type]
+            if kwargs:
+                for key in list(kwargs):
+                    if key in ("axis", "keepdims") and key not in names:
+                        kwargs[_SPELLINGS[key]] = kwargs.pop(key)
+            return f(*args, **kwargs)
+
+        names = inspect.signature(f).parameters
+        call.__wrapped__ = f  # type: ignore[attr-defined]
+        _publish(name, call, row, function, as_method, aliases, f.__doc__)
+        return call
+
+    return publish
+
+
+class _Composite:
+    """What modes see of a composite."""
+
+    def __init__(self, name: str, autocast: Any):
+        self.name, self.autocast = name, autocast

@@ -1,0 +1,376 @@
+"""Element by element: arithmetic, comparison, logic, roots and exponentials (ATen/native/{Unary,Binary}Ops.cpp)."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..dispatch import Tensor, composite, ndarray, op
+from ..kernels import elementwise as kernels
+from ..tensor import method
+
+
+def scaled(grad, factor):
+    """grad * factor, without the multiplication by 1."""
+    return grad if factor == 1 else grad * factor
+
+
+# ---- arithmetic ---------------------------------------------------------------------------------------------------
+
+add = op("add", kernels.add, fast=np.add, promote=True, inplace=True, dunder="__add__",
+         input=lambda grad: grad,
+         other=lambda grad, alpha: scaled(grad, alpha))  # fmt: skip
+sub = op("sub", kernels.sub, fast=np.subtract, promote=True, inplace=True, aliases=("subtract",), dunder="__sub__",
+         input=lambda grad: grad,
+         other=lambda grad, alpha: -scaled(grad, alpha))  # fmt: skip
+rsub = op("rsub", lambda input, other, *, alpha=1: kernels.sub(other, input, alpha=alpha), promote=True,
+          node="RsubBackward1",
+          input=lambda grad, alpha: -scaled(grad, alpha),
+          other=lambda grad: grad)  # fmt: skip
+mul = op("mul", np.multiply, promote=True, inplace=True, aliases=("multiply",), dunder="__mul__",
+         input=lambda grad, other: grad * other,
+         other=lambda grad, input: grad * input)  # fmt: skip
+
+
+def _div_with_mode(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+    if rounding_mode is None:
+        return _div(input, other, **({"out": out} if out is not None else {}))
+    kwargs = {} if out is None else {"out": out}
+    if rounding_mode == "trunc":
+        return div_trunc(input, other, **kwargs)
+    if rounding_mode == "floor":
+        return floor_divide(input, other, **kwargs)
+    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+
+
+_div = op("true_divide", np.divide, promote="float", node="DivBackward0",
+          input=lambda grad, other: grad / other,
+          other=lambda grad, input, other: -grad * ((input / other) / other))  # fmt: skip
+div = op("div", np.divide, promote="float", inplace=True, aliases=("divide",), dunder="__truediv__",
+         otherwise=_div_with_mode,
+         input=lambda grad, other: grad / other,
+         other=lambda grad, input, other: -grad * ((input / other) / other))  # fmt: skip
+div_trunc = op("div_trunc", kernels.div_trunc, promote=True, node="DivBackward1", inplace=True, function=False,
+               input=lambda grad: grad * 0,
+               other=lambda grad: grad * 0)  # fmt: skip
+floor_divide = op("floor_divide", kernels.div_floor, promote=True, node="DivBackward1", inplace=True,
+                  dunder="__floordiv__",
+                  input=lambda grad: grad * 0,
+                  other=lambda grad: grad * 0)  # fmt: skip
+remainder = op("remainder", kernels.remainder, promote=True, inplace=True, dunder="__mod__",
+               input=lambda grad: grad,
+               other=lambda grad, input, other: -grad * floor_divide(input, other))  # fmt: skip
+fmod = op("fmod", kernels.fmod, promote=True, inplace=True,
+          input=lambda grad: grad,
+          other=lambda grad, input, other: -grad * div_trunc(input, other))  # fmt: skip
+neg = op("neg", np.negative, inplace=True, aliases=("negative",), dunder="__neg__", input=lambda grad: -grad)
+positive = op("positive", np.positive, dunder="__pos__", input=lambda grad: grad)
+
+
+@method("div_")
+def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """Divide in place."""
+    name = {None: "_true_div_", "trunc": "div_trunc_", "floor": "floor_divide_"}[rounding_mode]
+    return getattr(self, name)(other)
+
+
+_true_div_ = op("_true_div", np.divide, promote="float", inplace=True, function=False, node="DivBackward0",
+                input=lambda grad, other: grad / other,
+                other=lambda grad, input, other: -grad * ((input / other) / other))  # fmt: skip
+method("divide_", "true_divide_")(div_)
+
+# ---- powers and roots ---------------------------------------------------------------------------------------------
+
+_pow_number = op("pow_scalar", kernels.pow, promote=("input",), node="PowBackward0", inplace=True, function=False,
+                 input=lambda grad, input, exponent:
+                 grad * 0 if exponent == 0 else grad * (exponent * pow(input, exponent - 1)))  # fmt: skip
+_pow_tensor = op("pow_tensor", kernels.pow, promote=True, node="PowBackward1", inplace=True, function=False,
+                 input=lambda grad, input, exponent:
+                 grad * where(exponent == 0, zeros_like(input), exponent * pow(input, exponent - 1)),
+                 exponent=lambda grad, input, exponent, result:
+                 grad * where((input == 0) & (exponent >= 0), zeros_like(result), result * log(input)))  # fmt: skip
+
+
+@composite()
+def pow(input: Any, exponent: Any) -> Any:
+    """input to the power of exponent; a number for either, but not both."""
+    if isinstance(exponent, (int, float)) and not isinstance(input, (int, float)):
+        if isinstance(exponent, float) and hasattr(input, "_array") and input._array.dtype.kind in "iub":
+            return _pow_tensor(input, exponent)
+        if hasattr(input, "_array") and input._array.dtype.kind in "iu" and exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        if hasattr(input, "_array") and input._array.dtype.kind == "b":
+            return _pow_tensor(input, exponent)
+        return _pow_number(input, exponent)
+    return _pow_tensor(input, exponent)
+
+
+@method("pow_", "__ipow__")
+def pow_(self: Tensor, exponent: Any) -> Tensor:
+    """Raise to a power in place."""
+    return self.pow_scalar_(exponent) if isinstance(exponent, (int, float)) else self.pow_tensor_(exponent)
+
+
+Tensor.__pow__ = pow  # type: ignore[method-assign, assignment]
+Tensor.__rpow__ = lambda self, other: pow(other, self)  # type: ignore[attr-defined]
+square = op("square", np.square, inplace=True, input=lambda grad, input: grad * (2 * input), node="PowBackward0")
+sqrt = op("sqrt", np.sqrt, promote="float", inplace=True, input=lambda grad, result: grad / (2 * result))
+rsqrt = op("rsqrt", kernels.rsqrt, promote="float", inplace=True,
+           input=lambda grad, result: -0.5 * grad * result * result * result)  # fmt: skip
+reciprocal = op("reciprocal", kernels.reciprocal, promote="float", inplace=True,
+                input=lambda grad, result: -grad * (result * result))  # fmt: skip
+
+# ---- exponentials, logarithms, trigonometry -----------------------------------------------------------------------
+
+exp = op("exp", np.exp, promote="float", inplace=True, input=lambda grad, result: grad * result)
+exp2 = op("exp2", np.exp2, promote="float", inplace=True, input=lambda grad, result: grad * (result * math.log(2)))
+expm1 = op("expm1", np.expm1, promote="float", inplace=True, input=lambda grad, result: grad * (result + 1))
+log = op("log", np.log, promote="float", inplace=True, input=lambda grad, input: grad / input)
+log2 = op("log2", np.log2, promote="float", inplace=True, input=lambda grad, input: grad / (input * math.log(2)))
+log10 = op("log10", np.log10, promote="float", inplace=True, input=lambda grad, input: grad / (input * math.log(10)))
+log1p = op("log1p", np.log1p, promote="float", inplace=True, input=lambda grad, input: grad / (input + 1))
+sin = op("sin", np.sin, promote="float", inplace=True, input=lambda grad, input: grad * cos(input))
+cos = op("cos", np.cos, promote="float", inplace=True, input=lambda grad, input: grad * -sin(input))
+tan = op("tan", np.tan, promote="float", inplace=True, input=lambda grad, result: grad * (1 + result * result))
+sinh = op("sinh", np.sinh, promote="float", inplace=True, input=lambda grad, input: grad * cosh(input))
+cosh = op("cosh", np.cosh, promote="float", inplace=True, input=lambda grad, input: grad * sinh(input))
+tanh = op("tanh", np.tanh, promote="float", inplace=True, input=lambda grad, result: grad * (1 - result * result))
+asin = op("asin", np.arcsin, promote="float", inplace=True, aliases=("arcsin",),
+          input=lambda grad, input: grad * rsqrt(1 - input * input))  # fmt: skip
+acos = op("acos", np.arccos, promote="float", inplace=True, aliases=("arccos",),
+          input=lambda grad, input: grad * -rsqrt(1 - input * input))  # fmt: skip
+atan = op("atan", np.arctan, promote="float", inplace=True, aliases=("arctan",),
+          input=lambda grad, input: grad / (input * input + 1))  # fmt: skip
+asinh = op("asinh", np.arcsinh, promote="float", inplace=True, aliases=("arcsinh",),
+           input=lambda grad, input: grad * rsqrt(input * input + 1))  # fmt: skip
+acosh = op("acosh", np.arccosh, promote="float", inplace=True, aliases=("arccosh",),
+           input=lambda grad, input: grad * rsqrt(input * input - 1))  # fmt: skip
+atanh = op("atanh", np.arctanh, promote="float", inplace=True, aliases=("arctanh",),
+           input=lambda grad, input: grad / (1 - input * input))  # fmt: skip
+atan2 = op("atan2", np.arctan2, promote="float", inplace=True, aliases=("arctan2",),
+           input=lambda grad, input, other: grad * (other / (input * input + other * other)),
+           other=lambda grad, input, other: grad * (-input / (input * input + other * other)))  # fmt: skip
+sigmoid = op("sigmoid", kernels.sigmoid, promote="float", inplace=True,
+             input=lambda grad, result: sigmoid_backward(grad, result))  # fmt: skip
+sigmoid_backward = op("sigmoid_backward", lambda grad_output, output: grad_output * (output * (1 - output)),
+                      function=False,
+                      grad_output=lambda grad, output: grad * (output * (1 - output)),
+                      output=lambda grad, grad_output, output: grad * grad_output * (1 - 2 * output))  # fmt: skip
+
+# ---- kinks: sign, absolute value, maxima, bounds, rounding --------------------------------------------------------
+
+abs = op("abs", np.abs, inplace=True, aliases=("absolute",), dunder="__abs__",
+         input=lambda grad, input: grad * sgn(input))  # fmt: skip
+sign = op("sign", kernels.sign, inplace=True, input=lambda grad: grad * 0)
+sgn = op("sgn", kernels.sign, inplace=True, input=lambda grad: grad * 0)
+floor = op("floor", kernels.floor, inplace=True, input=lambda grad: grad * 0)
+ceil = op("ceil", kernels.ceil, inplace=True, input=lambda grad: grad * 0)
+trunc = op("trunc", kernels.trunc, inplace=True, aliases=("fix",), input=lambda grad: grad * 0)
+round = op("round", kernels.round, inplace=True, input=lambda grad: grad * 0)
+frac = op("frac", kernels.frac, inplace=True, input=lambda grad: grad)
+relu = op("relu", kernels.relu, inplace=True, input=lambda grad, result: relu_backward(grad, result))
+relu_backward = op("relu_backward", kernels.relu_backward, function=False, node="ThresholdBackwardBackward0",
+                   grad=lambda grad, result: relu_backward(grad, result))  # fmt: skip
+maximum = op("maximum", np.maximum, promote=True,
+             input=lambda grad, input, other: grad * _larger_share(input, other),
+             other=lambda grad, input, other: grad * _larger_share(other, input))  # fmt: skip
+minimum = op("minimum", np.minimum, promote=True,
+             input=lambda grad, input, other: grad * _larger_share(other, input),
+             other=lambda grad, input, other: grad * _larger_share(input, other))  # fmt: skip
+fmax = op("fmax", np.fmax, promote=True,
+          input=lambda grad, input, other: where((input >= other) | isnan(other), grad, zeros_like(grad)),
+          other=lambda grad, input, other: where((input >= other) | isnan(other), zeros_like(grad), grad))  # fmt: skip
+fmin = op("fmin", np.fmin, promote=True,
+          input=lambda grad, input, other: where((input <= other) | isnan(other), grad, zeros_like(grad)),
+          other=lambda grad, input, other: where((input <= other) | isnan(other), zeros_like(grad), grad))  # fmt: skip
+
+
+def _larger_share(a: Any, b: Any) -> Any:
+    """1 where a > b, 1/2 where they tie, else 0."""
+    return (cast_like(a > b, a) + cast_like(a >= b, a)) * 0.5
+
+
+def _within(grad: Any, input: Any, min: Any, max: Any) -> Any:
+    inside: Any = None
+    if min is not None:
+        inside = input >= min
+    if max is not None:
+        below = input <= max
+        inside = below if inside is None else inside & below
+    if inside is None:
+        return grad
+    return where(inside | isnan(input), grad, zeros_like(grad))
+
+
+_clamp_number = op("clamp_scalar", kernels.clamp, promote=("input", "min", "max"), node="ClampBackward1", inplace=True,
+                   function=False, inputs=("input",),
+                   input=lambda grad, input, min, max: _within(grad, input, min, max))  # fmt: skip
+_clamp_tensor = op(
+    "clamp_tensor", kernels.clamp, promote=("input", "min", "max"), node="ClampBackward0", inplace=True, function=False,
+    input=lambda grad, input, min, max: _within(grad, input, min, max),
+    min=lambda grad, input, min, max:
+    grad * 0 if min is None else where((input < min) & (True if max is None else min < max), grad, zeros_like(grad)),
+    max=lambda grad, input, min, max:
+    grad * 0 if max is None else where((input > max) | (False if min is None else max < min), grad, zeros_like(grad)),
+)  # fmt: skip
+
+
+@composite(aliases=("clip",))
+def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
+    """input bounded below by min and above by max (numbers, or tensors that broadcast)."""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    tensors = isinstance(min, (Tensor, ndarray)) or isinstance(max, (Tensor, ndarray))
+    return (_clamp_tensor if tensors else _clamp_number)(input, min, max)
+
+
+@method("clamp_", "clip_")
+def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """Bound in place."""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
+    return self.clamp_tensor_(min, max) if tensors else self.clamp_scalar_(min, max)
+
+
+def _one_sided(name: str, side: str) -> None:
+    def bounded(input: Any, bound: Any) -> Any:
+        return clamp(input, **{side: bound})
+
+    def bounded_(self: Tensor, bound: Any) -> Tensor:
+        return self.clamp_(**{side: bound})
+
+    bounded.__name__, bounded_.__name__ = name, name + "_"
+    composite()(bounded)
+    method()(bounded_)
+
+
+_one_sided("clamp_min", "min")
+_one_sided("clamp_max", "max")
+lerp = op("lerp", kernels.lerp, promote=("input", "end"), inplace=True,
+          input=lambda grad, weight: grad * (1 - weight),
+          end=lambda grad, weight: grad * weight,
+          weight=lambda grad, input, end: grad * (end - input))  # fmt: skip
+
+# ---- comparison and logic: nothing to differentiate ---------------------------------------------------------------
+
+eq = op("eq", np.equal, promote=True)
+ne = op("ne", np.not_equal, promote=True, aliases=("not_equal",))
+lt = op("lt", np.less, promote=True, aliases=("less",))
+le = op("le", np.less_equal, promote=True, aliases=("less_equal",))
+gt = op("gt", np.greater, promote=True, aliases=("greater",))
+ge = op("ge", np.greater_equal, promote=True, aliases=("greater_equal",))
+logical_and = op("logical_and", np.logical_and)
+logical_or = op("logical_or", np.logical_or)
+logical_xor = op("logical_xor", np.logical_xor)
+logical_not = op("logical_not", np.logical_not)
+bitwise_and = op("bitwise_and", np.bitwise_and, promote=True, inplace=True, dunder="__and__")
+bitwise_or = op("bitwise_or", np.bitwise_or, promote=True, inplace=True, dunder="__or__")
+bitwise_xor = op("bitwise_xor", np.bitwise_xor, promote=True, inplace=True, dunder="__xor__")
+bitwise_not = op("bitwise_not", np.invert, inplace=True, dunder="__invert__")
+bitwise_left_shift = op("bitwise_left_shift", np.left_shift, promote=True, inplace=True, dunder="__lshift__")
+bitwise_right_shift = op("bitwise_right_shift", np.right_shift, promote=True, inplace=True, dunder="__rshift__")
+isnan = op("isnan", kernels.isnan)
+isinf = op("isinf", kernels.isinf)
+isfinite = op("isfinite", kernels.isfinite)
+
+# ---- choice -------------------------------------------------------------------------------------------------------
+
+where_ = op("where", kernels.where, promote=("input", "other"), function=False,
+            input=lambda grad, condition: _masked(condition, grad),
+            other=lambda grad, condition: _masked(~condition, grad))  # fmt: skip
+
+
+def _masked(condition: Any, grad: Any) -> Any:
+    return where(condition, grad, zeros_like(grad))
+
+
+@composite(as_method=False)
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:
+    """input where condition holds, else other; with the condition alone, the indices where it holds."""
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)
+    return where_(condition, input, other)
+
+
+@method("where")
+def _where_method(self: Tensor, condition: Any, other: Any) -> Any:
+    return where(condition, self, other)
+
+
+def zeros_like(x: Any) -> Any:
+    """Zeros for formulas: of an array's or Tensor's shape and dtype."""
+    if isinstance(x, Tensor):
+        t = object.__new__(Tensor)
+        t._array = np.zeros_like(x._array)
+        return t
+    return np.zeros_like(x)
+
+
+def ones_like(x: Any) -> Any:
+    """Ones for formulas."""
+    return zeros_like(x) + 1
+
+
+def cast_like(x: Any, like: Any) -> Any:
+    """x in the dtype of `like`, for formulas."""
+    if isinstance(x, Tensor):
+        return x.to(like.dtype)
+    return x.astype(like.dtype)
+
+
+# ---- Python's operators -------------------------------------------------------------------------------------------
+
+
+def _operators() -> None:
+    """Comparisons, reflected and in-place forms: what Python falls back to when the left side can't."""
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        function = globals()[name]
+
+        def compare(self: Any, other: Any, function: Any = function, name: str = name) -> Any:
+            if not isinstance(other, (Tensor, int, float, np.number, np.bool_, ndarray)):
+                return NotImplemented
+            return function(self, other)
+
+        setattr(Tensor, f"__{name}__", compare)
+    reflected: dict[str, Any] = {
+        "add": add, "sub": sub, "mul": mul, "truediv": div, "floordiv": floor_divide, "mod": remainder,
+        "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor, "lshift": bitwise_left_shift,
+        "rshift": bitwise_right_shift,
+    }  # fmt: skip
+    for name, function in reflected.items():
+
+        def forward(self: Any, other: Any, function: Any = function) -> Any:
+            if isinstance(other, (Tensor, int, float, np.number, np.bool_)):
+                return function(self, other)
+            if isinstance(other, ndarray):
+                return function(self, _from_array(other))
+            return NotImplemented
+
+        def reflect(self: Any, other: Any, function: Any = function, commutes: bool = name in ("add", "mul")) -> Any:
+            if isinstance(other, ndarray):
+                other = _from_array(other)
+            if not isinstance(other, (Tensor, int, float, np.number, np.bool_)):
+                return NotImplemented
+            if function is div:
+                return reciprocal(self) * other
+            if function is sub:
+                return rsub(self, other)
+            return function(self, other) if commutes else function(other, self)
+
+        def in_place(self: Any, other: Any, name: str = function.__name__) -> Any:
+            return getattr(self, name + "_")(other)
+
+        setattr(Tensor, f"__r{name}__", reflect)
+        setattr(Tensor, f"__i{name}__", in_place)
+        if name not in ("add", "sub", "mul", "truediv"):  # those go straight through the door
+            setattr(Tensor, f"__{name}__", forward)
+
+
+def _from_array(array: Any) -> Tensor:
+    t = object.__new__(Tensor)
+    t._array = array
+    return t
+
+
+_operators()

@@ -1,0 +1,877 @@
+"""Shape and memory: views, joining, copying, casting (ATen/native/TensorShape.cpp, TensorConversions.cpp)."""
+
+from typing import Any
+
+import numpy as np
+
+from .. import devices, dtypes
+from ..dispatch import FUNCTIONS, Tensor, composite, ndarray, op
+from ..kernels import shape as kernels
+from ..tensor import channels_last, channels_last_3d, is_channels_last, method
+
+
+def sizes(args: tuple) -> tuple:
+    """`(2, 3)` however it was spelled: f(2, 3), f((2, 3)), f(size=...)."""
+    if len(args) == 1 and isinstance(args[0], (tuple, list)):
+        args = args[0]
+    return tuple([n if type(n) is int else int(n) for n in args])
+
+
+# ---- views --------------------------------------------------------------------------------------------------------
+
+_view = op("view_shape", kernels.view, view=True, function=False, node="ViewBackward0", shaped=True,
+           input=lambda grad, input_shape: reshape(grad, input_shape))  # fmt: skip
+_unsafe_view = op("unsafe_view", kernels.view, function=False, node="UnsafeViewBackward0", shaped=True,
+                  input=lambda grad, input_shape: reshape(grad, input_shape))  # fmt: skip
+
+
+@method()
+def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
+    """The same memory in another shape (or dtype). RuntimeError when the strides cannot express it."""
+    if dtype is not None or (shape and isinstance(shape[0], dtypes.dtype)):
+        return _view_dtype(self, dtype if dtype is not None else shape[0])
+    return _view(self, sizes(shape if size is None else (size,)))
+
+
+def _view_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
+    from ..autograd.views import link
+    from ..tensor import wrap
+
+    if dtype is self.dtype:
+        return alias(self)
+    array = self._array
+    if dtype.itemsize != array.itemsize and (array.ndim == 0 or not array.flags.c_contiguous):
+        raise RuntimeError(f"self.stride(-1) must be 1 to view {self.dtype} as {dtype} (different element sizes)")
+    t = wrap(array.view(dtype.numpy))
+    link(t, self)
+    return t
+
+
+@method()
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """The same memory in the shape of `other`."""
+    return _view(self, other._array.shape)
+
+
+def _array(x: Any) -> Any:
+    return x._array if isinstance(x, Tensor) else x
+
+
+def reshape(input: Any, *shape: Any) -> Any:
+    """The elements in another shape: a view where the strides allow it, else a copy."""
+    shape = sizes(shape)
+    array = _array(input)
+    if not isinstance(input, Tensor):
+        return array.reshape(kernels.infer_size(shape, array.size))
+    if array.flags.c_contiguous:
+        return _view(input, shape)
+    target = kernels.infer_size(shape, array.size)
+    try:
+        array.reshape(target, copy=False)
+    except ValueError:
+        return _unsafe_view(clone(input, memory_format="contiguous"), target)
+    return _view(input, target)
+
+
+FUNCTIONS["reshape"] = reshape
+method()(reshape)
+
+
+@method()
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """reshape to the shape of `other`."""
+    return reshape(self, other.shape)
+
+
+@composite()
+def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """Dimensions start_dim..end_dim as one."""
+    shape = input.shape
+    n = len(shape)
+    if n == 0:
+        return reshape(input, (1,))
+    first, last = kernels.check_dim(start_dim, n), kernels.check_dim(end_dim, n)
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if first == last:
+        return input
+    length = 1
+    for k in shape[first : last + 1]:
+        length *= k
+    return reshape(input, (*shape[:first], length, *shape[last + 1 :]))
+
+
+@composite()
+def unflatten(input: Any, dim: int, sizes: Any) -> Any:
+    """One dimension as several; one of `sizes` may be -1."""
+    d = kernels.check_dim(dim, input.ndim)
+    if not len(sizes):
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    try:
+        inner = kernels.infer_size(sizes, input.shape[d])
+    except RuntimeError:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({input.shape[d]}) in "
+            "the input tensor"
+        ) from None
+    return reshape(input, (*input.shape[:d], *inner, *input.shape[d + 1 :]))
+
+
+@composite(as_method=False)
+def ravel(input: Any) -> Any:
+    """One dimension."""
+    return reshape(input, (-1,))
+
+
+method("ravel")(ravel)
+transpose = op("transpose", kernels.transpose, view=True, aliases=("swapaxes", "swapdims"),
+               input=lambda grad, dim0, dim1: transpose(grad, dim0, dim1))  # fmt: skip
+t = op("t", kernels.t, view=True, input=lambda grad: t(grad))
+_permute = op("permute", kernels.permute, view=True, function=False, as_method=False,
+              input=lambda grad, dims: _permute(grad, _inverse(dims)))  # fmt: skip
+
+
+def _inverse(dims: Any) -> tuple:
+    order = [0] * len(dims)
+    for i, d in enumerate(dims):
+        order[d] = i
+    return tuple(order)
+
+
+@composite()
+def permute(input: Any, *dims: Any) -> Any:
+    """The dimensions in another order (a view)."""
+    return _permute(input, sizes(dims))
+
+
+_expand = op("expand", kernels.expand, view=True, function=False, as_method=False, shaped=True,
+             input=lambda grad, input_shape: sum_to(grad, input_shape))  # fmt: skip
+
+
+def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
+    """Repeat along dimensions of size 1, without copying."""
+    return _expand(input, sizes(size))
+
+
+method()(expand)
+
+
+@method()
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """expand to the shape of `other`."""
+    return _expand(self, other._array.shape)
+
+
+def sum_to(input: Any, shape: Any) -> Any:
+    """Sum over what expanding from `shape` repeated."""
+    shape = tuple(shape)
+    if not isinstance(input, Tensor):
+        return kernels.sum_to(input, shape)
+    if input._array.shape == shape:
+        return input
+    from .reduce import sum
+
+    have = input._array.shape
+    extra = len(have) - len(shape)
+    dims = tuple(range(extra)) + tuple([i + extra for i, n in enumerate(shape) if n == 1 and have[i + extra] != 1])
+    if dims:
+        input = sum(input, dims, True)
+    return reshape(input, shape) if extra else input
+
+
+@method()
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """Sum over dimensions until the shape is `size`; RuntimeError when it cannot be expanded to this shape."""
+    size = sizes(size)
+    extra = self.ndim - len(size)
+    if extra < 0 or any(n not in (1, m) for n, m in zip(size, self.shape[extra:], strict=True)):
+        raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}.")
+    return sum_to(self, size)
+
+
+_squeeze = op("squeeze_all", lambda input: kernels.squeeze(input), view=True, function=False, shaped=True,
+              node="SqueezeBackward0", input=lambda grad, input_shape: reshape(grad, input_shape))  # fmt: skip
+_squeeze_dim = op("squeeze_dim", kernels.squeeze, view=True, function=False, shaped=True, node="SqueezeBackward1",
+                  input=lambda grad, input_shape: reshape(grad, input_shape))  # fmt: skip
+_squeeze_dims = op("squeeze_dims", kernels.squeeze, view=True, function=False, shaped=True, node="SqueezeBackward2",
+                   input=lambda grad, input_shape: reshape(grad, input_shape))  # fmt: skip
+
+
+@composite()
+def squeeze(input: Any, dim: Any = None) -> Any:
+    """Without the dimensions of size 1 (all, or those named)."""
+    if dim is None:
+        return _squeeze(input)
+    return _squeeze_dim(input, dim) if isinstance(dim, int) else _squeeze_dims(input, tuple(dim))
+
+
+unsqueeze = op("unsqueeze", kernels.unsqueeze, view=True, shaped=True,
+               input=lambda grad, input_shape: reshape(grad, input_shape))  # fmt: skip
+
+
+def unsqueeze_dims(input: Any, dims: tuple) -> Any:
+    """For formulas: size-1 dimensions at the given positions of the result."""
+    if not isinstance(input, Tensor):
+        return kernels.unsqueeze_dims(np.asarray(input), dims)
+    for d in sorted(dims):
+        input = unsqueeze(input, d)
+    return input
+
+
+def squeeze_dims(input: Any, dims: tuple) -> Any:
+    """For formulas: without these size-1 dimensions."""
+    return input.squeeze(dims) if not isinstance(input, Tensor) else squeeze(input, dims)
+
+
+# The gradient of a part is zero outside it; each scatter's own gradient is the part again.
+def _into_zeros(part: Any, name: str, node: str) -> Any:
+    def kernel(grad, input_shape, *where):
+        whole = np.zeros(input_shape, grad.dtype)
+        part(whole, *where)[...] = grad
+        return whole
+
+    return kernel
+
+
+def _zeros_and_part(name: str, kernel: Any, signature: str, node: str) -> Any:
+    """Rows for `select`, `slice`, ...: the view, and the scatter of its gradient into zeros."""
+    arguments = signature.split(", ")
+    names = ", ".join(a.split("=")[0] for a in arguments)
+    scope: dict = {"np": np, "kernel": kernel, "op": op}
+    exec(  # noqa: S102  (the argument names decide what is saved, so they must be the operator's own)
+        f"def scatter(grad, input_shape, {names}):\n"
+        f"    whole = np.zeros(input_shape, grad.dtype)\n"
+        f"    kernel(whole, {names})[...] = grad\n"
+        f"    return whole\n"
+        f"into = op('{name}_backward', scatter, function=False, node='{node}BackwardBackward0',\n"
+        f"          grad=lambda grad, {names}: view(grad, {names}))\n"
+        f"view = op('{name}', kernel, view=True, shaped=True, function=False, as_method=False, node='{node}Backward0',\n"
+        f"          input=lambda grad, input_shape, {names}: into(grad, input_shape, {names}))\n",
+        scope,
+    )
+    return scope["view"]
+
+
+select = _zeros_and_part("select", kernels.select, "dim, index", "Select")
+slice_ = _zeros_and_part("slice_", kernels.slice_, "dim, start, end, step", "Slice")
+narrow_ = slice_
+diagonal = _zeros_and_part("diagonal", kernels.diagonal, "offset, dim1, dim2", "Diagonal")
+composite()(select)
+composite()(diagonal)
+
+
+@composite()
+def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
+    """The part from `start`, of `length`, along dim (a view)."""
+    array = _array(input)
+    kernels.narrow(array, dim, start, length)
+    n = array.shape[dim]
+    start = int(start) + (n if start < 0 else 0)
+    return slice_(input, dim, start, start + length, 1)
+
+
+def _strided_kernel(input, size, stride, storage_offset=None):
+    return kernels.as_strided(input, size, stride, storage_offset)
+
+
+as_strided = op("as_strided", _strided_kernel, view=True,
+                input=lambda grad, input, size, stride, storage_offset:
+                as_strided_scatter_zeros(grad, input, size, stride, storage_offset))  # fmt: skip
+
+
+def _geometry(input: Any) -> tuple:
+    from ..tensor import address, storage_of, strides_of
+
+    array = _array(input)
+    return array.shape, strides_of(array), (address(array) - address(storage_of(array))) // array.itemsize
+
+
+def _strided_scatter(grad, geometry, size, stride, storage_offset):
+    """Zeros of the input's geometry to which the gradient is added at every place that the view showed."""
+    shape, strides, offset = geometry
+    offset_in = offset if storage_offset is None else storage_offset
+    low = min(offset, offset_in)
+
+    def extent(size, stride, offset):
+        return offset + 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if 0 not in size else 0
+
+    length = max(extent(shape, strides, offset), extent(size, stride, offset_in)) - low
+    memory = np.zeros(max(length, 0), grad.dtype)
+    if grad.size:
+        places = kernels.as_strided(np.arange(len(memory)), size, stride, offset_in - low)
+        np.add.at(memory, places, grad)
+    if 0 in shape:
+        return np.zeros(shape, grad.dtype)
+    counts = np.zeros(len(memory), np.int64)
+    own = kernels.as_strided(np.arange(len(memory)), shape, strides, offset - low)
+    np.add.at(counts, own, 1)
+    if counts.max(initial=0) > 1:  # the input itself shows a place more than once: its elements share the gradient
+        memory /= np.maximum(counts, 1).astype(memory.dtype)
+    return kernels.as_strided(memory, shape, strides, offset - low).copy()
+
+
+def _strided_gather(grad, geometry, size, stride, storage_offset):
+    shape, strides, offset = geometry
+    offset_in = offset if storage_offset is None else storage_offset
+    low = min(offset, offset_in)
+
+    def extent(size, stride, offset):
+        return offset + 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if 0 not in size else 0
+
+    memory = np.zeros(max(extent(shape, strides, offset), extent(size, stride, offset_in)) - low, grad.dtype)
+    if grad.size:
+        kernels.as_strided(memory, shape, strides, offset - low)[...] = grad
+    return kernels.as_strided(memory, size, stride, offset_in - low).copy()
+
+
+_scatter_zeros = op("as_strided_backward", _strided_scatter, function=False,
+                    grad=lambda grad, geometry, size, stride, storage_offset:
+                    _gather_strided(grad, geometry, size, stride, storage_offset))  # fmt: skip
+_gather_strided = op("as_strided_gather", _strided_gather, function=False,
+                     grad=lambda grad, geometry, size, stride, storage_offset:
+                     _scatter_zeros(grad, geometry, size, stride, storage_offset))  # fmt: skip
+
+
+def as_strided_scatter_zeros(grad: Any, input: Any, size: Any, stride: Any, storage_offset: Any) -> Any:
+    return _scatter_zeros(grad, _geometry(input), tuple(size), tuple(stride), storage_offset)
+
+
+def as_strided_like_base(grad: Any, shape: Any, strides: Any, view_shape: Any, view_strides: Any, offset: int) -> Any:
+    """CopySlices, differentiably: the part of a base's gradient under a view."""
+    return _gather_strided(grad, (shape, strides, 0), view_shape, view_strides, offset)
+
+
+def as_strided_scatter_like_base(
+    grad: Any, inside: Any, shape: Any, strides: Any, view_shape: Any, view_strides: Any, offset: int
+) -> Any:
+    """CopySlices, differentiably: a base's gradient with the part under a view replaced."""
+    geometry = (shape, strides, 0)
+    part = _gather_strided(grad, geometry, view_shape, view_strides, offset)
+    return grad + _scatter_zeros(inside - part, geometry, view_shape, view_strides, offset)
+
+
+alias = op("alias", lambda input: input[...], view=True, function=False, node="AliasBackward0",
+           input=lambda grad: grad)  # fmt: skip
+unfold = op("unfold", kernels.unfold, view=True, function=False, as_method=True, shaped=True,
+            input=lambda grad, input_shape, dimension, size, step:
+            unfold_backward(grad, input_shape, dimension, size, step))  # fmt: skip
+
+
+def _fold(grad, input_shape, dim, size, step):
+    whole = np.zeros(input_shape, grad.dtype)
+    np.add.at(whole.reshape(-1), kernels.unfold(np.arange(whole.size).reshape(input_shape), dim, size, step), grad)
+    return whole
+
+
+unfold_backward = op("unfold_backward", _fold, function=False,
+                     grad=lambda grad, dim, size, step: unfold(grad, dim, size, step))  # fmt: skip
+
+
+def _swapped(name: str, doc: str, *dims: int) -> None:
+    def get(self: Tensor) -> Tensor:
+        if name in ("mT", "mH") and self.ndim < 2:
+            raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
+        return transpose(self, *dims)
+
+    setattr(Tensor, name, property(get, doc=doc))
+
+
+_swapped("mT", "Matrices transposed.", -2, -1)
+_swapped("mH", "Matrices transposed (there are no complex numbers to conjugate).", -2, -1)
+
+
+def _reversed(self: Tensor) -> Tensor:
+    if self.ndim == 2:
+        return t(self)
+    return _permute(self, tuple(range(self.ndim))[::-1])
+
+
+Tensor.T = property(_reversed, doc="The dimensions in reverse order.")  # type: ignore[attr-defined]
+Tensor.H = property(_reversed, doc="A matrix transposed.")  # type: ignore[attr-defined]
+Tensor.real = property(lambda self: self, doc="The tensor itself: there are no complex dtypes.")  # type: ignore[attr-defined]
+
+
+@composite()
+def movedim(input: Any, source: Any, destination: Any) -> Any:
+    """Dimensions moved to other places, the rest in their order."""
+    source = (source,) if isinstance(source, int) else tuple(source)
+    destination = (destination,) if isinstance(destination, int) else tuple(destination)
+    if len(source) != len(destination):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number "
+            f"of dims as destination ({list(destination)} dims)"
+        )
+    n = input.ndim
+    source = tuple([kernels.check_dim(d, n) for d in source])
+    destination = tuple([kernels.check_dim(d, n) for d in destination])
+    for name, dims in (("source", source), ("destination", destination)):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
+    if n == 0:
+        return input if not isinstance(input, Tensor) else alias(input)
+    order = [d for d in range(n) if d not in source]
+    for d, s in sorted(zip(destination, source, strict=True)):
+        order.insert(d, s)
+    return _permute(input, tuple(order))
+
+
+FUNCTIONS["moveaxis"] = movedim
+method("moveaxis")(movedim)
+
+# ---- several views ------------------------------------------------------------------------------------------------
+
+
+def _rejoin(grads: Any, like: Any, lengths: Any, dim: int) -> Any:
+    """The gradients of the parts side by side, zeros where a part has none."""
+    known = next(g for g in grads if g is not None)
+    shape = list(like)
+    parts = []
+    for g, n in zip(grads, lengths, strict=True):
+        if g is None:
+            part_shape = list(shape)
+            part_shape[dim] = n
+            g = zeros(tuple(part_shape), known)
+        parts.append(g)
+    return cat(parts, dim)
+
+
+def zeros(shape: tuple, like: Any) -> Any:
+    """For formulas: zeros in the dtype (and kind) of `like`."""
+    array = np.zeros(shape, _array(like).dtype)
+    if isinstance(like, Tensor):
+        result = object.__new__(Tensor)
+        result._array = array
+        return result
+    return array
+
+
+_split = op("split_equal", kernels.split, view=True, function=False, shaped=True, node="SplitBackward0",
+            input=lambda grads, input_shape, split_size, dim: _rejoin(
+                grads, input_shape,
+                [_chunk(input_shape[dim], split_size, i) for i in range(len(grads))], dim))  # fmt: skip
+
+
+def _chunk(total: int, size: int, i: int) -> int:
+    return min(size, total - i * size) if size else 0
+
+
+_split_sizes = op("split_with_sizes", kernels.split_with_sizes, view=True, shaped=True,
+                  input=lambda grads, input_shape, split_sizes, dim: _rejoin(
+                      grads, input_shape, split_sizes, dim))  # fmt: skip
+
+
+@composite()
+def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
+    """Views of equal size (the last may be smaller), or of the sizes listed, along dim."""
+    if isinstance(split_size_or_sections, (tuple, list)):
+        return _split_sizes(tensor, tuple(split_size_or_sections), dim)
+    return _split(tensor, int(split_size_or_sections), dim)
+
+
+@composite()
+def chunk(input: Any, chunks: int, dim: int = 0) -> Any:
+    """At most `chunks` views of equal size (the last may be smaller)."""
+    if input.ndim == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    n = input.shape[kernels.check_dim(dim, input.ndim)]
+    size = (n + chunks - 1) // chunks
+    if size == 0:
+        return _split_sizes(input, (0,) * chunks, dim)
+    return _split(input, size, dim)
+
+
+@composite()
+def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> Any:
+    """Views cut at the indices, or into sections whose sizes differ by one at most."""
+    if input.ndim == 0:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    n = input.shape[kernels.check_dim(dim, input.ndim)]
+    where = indices_or_sections.tolist() if hasattr(indices_or_sections, "tolist") else indices_or_sections
+    if isinstance(where, int):
+        if where <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {where}")
+        base, extra = divmod(n, where)
+        cuts = [i * base + min(i, extra) for i in range(1, where)]
+    else:
+        cuts = list(where)
+    edges = [0, *cuts, n]
+    return tuple([slice_(input, dim, a, b if i < len(cuts) else n, 1)
+                  for i, (a, b) in enumerate(zip(edges[:-1], edges[1:], strict=True))])  # fmt: skip
+
+
+unbind = op("unbind", kernels.unbind, view=True, shaped=True,
+            input=lambda grads, input_shape, dim: stack(
+                [zeros(tuple(n for i, n in enumerate(input_shape) if i != dim % len(input_shape)),
+                       next(k for k in grads if k is not None)) if g is None else g for g in grads], dim))  # fmt: skip
+
+
+@method()
+def __iter__(self: Tensor) -> Any:
+    if self.ndim == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(unbind(self, 0))
+
+
+# ---- joining ------------------------------------------------------------------------------------------------------
+
+
+def _cat_kernel(tensors, dim=0):
+    return kernels.cat(_same_dtype(tensors), dim)
+
+
+def _same_dtype(arrays: Any) -> Any:
+    first = arrays[0].dtype if len(arrays) else None
+    for a in arrays:
+        if a.dtype != first:
+            target = dtypes.result_dtype(*arrays).numpy
+            return [a.astype(target, copy=False) for a in arrays]
+    return arrays
+
+
+cat = op("cat", _cat_kernel, lists=("tensors",), aliases=("concat", "concatenate"), as_method=False,
+         tensors=lambda grad, tensors, dim: _cut(grad, [tuple(x.shape) for x in tensors], dim))  # fmt: skip
+
+
+def _cut(grad: Any, shapes: list, dim: int) -> list:
+    start, parts = 0, []
+    for shape in shapes:
+        if shape == (0,) and grad.ndim != 1:
+            parts.append(zeros((0,), grad))
+            continue
+        n = shape[dim]
+        parts.append(slice_(grad, dim, start, start + n, 1))
+        start += n
+    return parts
+
+
+stack = op("stack", lambda tensors, dim=0: kernels.stack(_same_dtype(tensors), dim), lists=("tensors",),
+           as_method=False, tensors=lambda grad, dim: list(unbind(grad, dim)))  # fmt: skip
+
+# ---- rearranging copies -------------------------------------------------------------------------------------------
+
+_flip = op("flip", kernels.flip, function=False, as_method=False, input=lambda grad, dims: _flip(grad, dims))
+
+
+@composite()
+def flip(input: Any, *dims: Any) -> Any:
+    """The elements in reverse order along dims (a copy)."""
+    return _flip(input, sizes(dims))
+
+
+@composite()
+def fliplr(input: Any) -> Any:
+    """Reverse dimension 1."""
+    if input.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return flip(input, (1,))
+
+
+@composite()
+def flipud(input: Any) -> Any:
+    """Reverse dimension 0."""
+    if input.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return flip(input, (0,))
+
+
+roll = op("roll", kernels.roll, input=lambda grad, shifts, dims: roll(grad, _negated(shifts), dims))
+
+
+def _negated(shifts: Any) -> Any:
+    return -shifts if isinstance(shifts, int) else tuple([-s for s in shifts])
+
+
+tril = op("tril", kernels.tril, inplace=True, input=lambda grad, diagonal: tril(grad, diagonal))
+triu = op("triu", kernels.triu, inplace=True, input=lambda grad, diagonal: triu(grad, diagonal))
+_repeat = op("repeat", kernels.repeat, function=False, as_method=False, shaped=True,
+             input=lambda grad, input_shape, repeats: _unrepeat(grad, tuple(input_shape), repeats))  # fmt: skip
+
+
+def _unrepeat(grad: Any, shape: tuple, repeats: tuple) -> Any:
+    from .reduce import sum
+
+    padded = (1,) * (len(repeats) - len(shape)) + shape
+    if 0 in repeats:
+        return zeros(shape, grad)
+    split_shape = [k for r, n in zip(repeats, padded, strict=True) for k in (r, n)]
+    grad = reshape(grad, tuple(split_shape))
+    return reshape(sum(grad, tuple(range(0, len(split_shape), 2))), shape) if repeats else grad
+
+
+@method()
+def repeat(self: Tensor, *repeats: Any) -> Tensor:
+    """Copies side by side along each dimension."""
+    return _repeat(self, sizes(repeats))
+
+
+@composite()
+def tile(input: Any, *dims: Any) -> Any:
+    """repeat, with missing leading repeats taken as 1."""
+    dims = sizes(dims)
+    return _repeat(input, (1,) * (input.ndim - len(dims)) + dims)
+
+
+_interleave = op("repeat_interleave", kernels.repeat_interleave, function=False, as_method=False, shaped=True,
+                 input=lambda grad, input_shape, repeats, dim:
+                 _uninterleave(grad, tuple(input_shape), repeats, dim))  # fmt: skip
+
+
+def _uninterleave(grad: Any, shape: tuple, repeats: Any, dim: int) -> Any:
+    from .index import index_add
+
+    n = shape[dim] if shape else 1
+    counts = repeats if isinstance(repeats, int) else _array(repeats)
+    source = np.repeat(np.arange(n), counts)
+    if isinstance(grad, Tensor):
+        from ..tensor import wrap
+
+        source = wrap(source)
+    return index_add(zeros(shape, grad), dim, source, grad)
+
+
+@composite()
+def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: Any = None) -> Any:
+    """Each element (or slice along dim) repeated in place."""
+    if repeats is None:
+        from ..tensor import wrap
+
+        counts = _array(input)
+        return wrap(np.repeat(np.arange(counts.size), counts))
+    if dim is None:
+        input, dim = reshape(input, (-1,)), 0
+    elif input.ndim == 0:
+        input = reshape(input, (1,))
+    return _interleave(input, repeats, kernels.check_dim(dim, input.ndim))
+
+
+# ---- copies and casts ---------------------------------------------------------------------------------------------
+
+
+def _clone_kernel(input, memory_format=None):
+    name = getattr(memory_format, "name", memory_format)
+    if name in (None, "preserve_format"):
+        if 0 in input.strides and input.size:  # overlapping: the copy is contiguous
+            return np.array(input, order="C")
+        return input.copy("K")
+    if name in ("channels_last", "channels_last_3d"):
+        return _channels_last(input)
+    return np.array(input, order="C")
+
+
+def _channels_last(array: Any) -> Any:
+    order = (0, *range(2, array.ndim), 1)
+    back = (0, array.ndim - 1, *range(1, array.ndim - 1))
+    return np.array(array.transpose(order), order="C").transpose(back)
+
+
+_clone = op("clone", _clone_kernel, input=lambda grad: grad)
+clone = _clone
+
+
+@method()
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor itself if its memory is in order, else a copy that is."""
+    if memory_format in (channels_last, channels_last_3d):
+        return self if is_channels_last(self._array) else _clone(self, memory_format)
+    if self._array.flags.c_contiguous or self._array.size == 0:
+        return self
+    return _clone(self, "contiguous")
+
+
+def _to_kernel(input, dtype, device=None, copy=False):
+    array = input if device is None else devices.transfer(input, device)
+    if dtype is None or array.dtype == dtype.numpy:
+        return array.copy("K") if copy or array is input else array
+    target = dtype.numpy
+    if array.dtype.kind in "fV" and target.kind in "iu":
+        return _float_to_integer(array, target)
+    return array.astype(target)
+
+
+def _float_to_integer(array: Any, target: Any) -> Any:
+    """As C on this platform: through int64 for the narrow kinds, so that values wrap around."""
+    wide = array.astype(np.int32 if target.itemsize < 4 else np.int64) if target.itemsize < 8 else None
+    return array.astype(target) if wide is None else wide.astype(target)
+
+
+_to_copy = op("to_copy", _to_kernel, function=False, node="ToCopyBackward0", input=lambda grad: grad)
+
+
+@method()
+def to(
+    self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
+    memory_format: Any = None, other: Any = None,
+) -> Tensor:  # fmt: skip
+    """Convert dtype and device: to(dtype), to(device), to(device, dtype), to(other)."""
+    for i, a in enumerate(args):
+        if isinstance(a, dtypes.dtype):
+            dtype = a
+        elif isinstance(a, Tensor):
+            dtype, device = a.dtype, a.device
+        elif isinstance(a, bool):
+            if i == len(args) - 1 and i >= 2:
+                copy = a
+            pass  # non_blocking: every copy is synchronous
+        elif a is not None:
+            device = a
+    if other is not None:
+        dtype, device = other.dtype, other.device
+    if device is not None:
+        device = devices.device(device) if not isinstance(device, devices.device) else device
+        here = self.device
+        if here.type == device.type and device.index in (None, here.index):
+            device = None
+        else:
+            devices.namespace(device)
+    if memory_format in (channels_last, channels_last_3d) and not is_channels_last(self._array):
+        return _clone(self if dtype is None else self.to(dtype), memory_format)
+    same = dtype is None or self._array.dtype == dtype.numpy
+    if same and device is None and not copy:
+        return self
+    if same and device is None:
+        return _clone(self) if not self.requires_grad else _to_copy(self, dtype, device, True)
+    return _to_copy(self, dtype, device, copy)
+
+
+def _casts() -> None:
+    for name, d in {**dtypes.ALIASES, "bfloat16": dtypes.bfloat16, "byte": dtypes.uint8, "char": dtypes.int8}.items():
+
+        def cast(self: Tensor, memory_format: Any = None, d: Any = d) -> Tensor:
+            return to(self, d)
+
+        cast.__doc__ = f"The tensor as {d}."
+        cast.__name__ = name
+        method(name)(cast)
+
+
+_casts()
+
+
+@method()
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor in the CPU's memory."""
+    return to(self, "cpu")
+
+
+@method()
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor in a GPU's memory."""
+    return to(self, "cuda" if device is None else devices.device(device))
+
+
+@method("type")
+def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The legacy type's name ("torch.FloatTensor"), or the tensor cast to a dtype or legacy type."""
+    from ..autograd.graph import legacy_name
+
+    if dtype is None:
+        return "torch." + legacy_name(self._array)
+    if isinstance(dtype, str):
+        name = dtype.removeprefix("torch.").removeprefix("cuda.").removesuffix("Tensor")
+        if name not in dtypes.LEGACY:
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = dtypes.LEGACY[name]
+    elif not isinstance(dtype, dtypes.dtype):
+        dtype = dtype.dtype  # a legacy constructor such as FloatTensor
+    return to(self, dtype)
+
+
+@method()
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the dtype and on the device of `other`."""
+    return to(self, other)
+
+
+def _copy_kernel(input, src):
+    if src.dtype != input.dtype:
+        src = _to_kernel(src, dtypes.of(input))
+    return np.broadcast_to(src, np.broadcast_shapes(src.shape, input.shape))
+
+
+_copy = op("copy", _copy_kernel, inplace=True, function=False, as_method=False, node="CopyBackwards",
+           input=lambda grad: grad * 0, src=lambda grad: grad)  # fmt: skip
+_copy_in_place = Tensor.copy_
+
+
+@method()
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Overwrite with `src` (broadcast, cast to the tensor's dtype and moved to its device)."""
+    if not isinstance(src, Tensor):
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {src.__class__.__name__}")
+    if src is self:
+        return self
+    return _copy_in_place(self, src)
+
+
+_fill_number = op("fill", lambda input, value: np.broadcast_to(_cast_number(value, input), input.shape), inplace=True,
+                  node="FillBackward0", function=True, input=lambda grad: grad * 0,
+                  value=lambda grad: sum_to(grad, ()))  # fmt: skip
+zero = op("zero", lambda input: np.zeros_like(input), inplace=True, function=False, as_method=False,
+          input=lambda grad: grad * 0)  # fmt: skip
+
+
+def _cast_number(value: Any, input: Any) -> Any:
+    from ..dispatch import number
+
+    if isinstance(value, (ndarray, np.generic)):
+        if value.ndim:
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
+        return value.astype(input.dtype)
+    if input.dtype.kind in "iu" and isinstance(value, float):
+        value = int(value)
+    return number(value, input.dtype)
+
+
+@method()
+def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+    """Change the shape in place; the memory grows (its new part is zero) or is kept."""
+    shape = sizes(size)
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    count = int(np.prod(shape, dtype=np.int64))
+    old = np.ascontiguousarray(self._array).reshape(-1)
+    memory = old if count <= old.size else np.concatenate([old, np.zeros(count - old.size, old.dtype)])
+    self._array = memory[:count].reshape(shape)
+    return self
+
+
+@method()
+def set_(self: Tensor, source: Any = None) -> Tensor:
+    """Take over the memory and the shape of `source`."""
+    self._array = np.empty((0,), self._array.dtype) if source is None else source._array
+    self._bump()
+    return self
+
+
+def broadcast_shapes(*shapes: Any) -> Any:
+    """The shape that all of the shapes broadcast to; RuntimeError when there is none."""
+    from ..tensor import Size
+
+    try:
+        return Size(np.broadcast_shapes(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
+    except ValueError:
+        raise RuntimeError(
+            "Shape mismatch: objects cannot be broadcast to a single shape: "
+            + " and ".join(str(list(s)) for s in shapes)
+        ) from None
+
+
+FUNCTIONS["broadcast_shapes"] = broadcast_shapes
+
+
+@composite()
+def broadcast_to(input: Any, size: Any) -> Any:
+    """expand."""
+    return expand(input, tuple(size))
+
+
+@composite(as_method=False)
+def broadcast_tensors(*tensors: Any) -> Any:
+    """All expanded to their common shape."""
+    tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    shape = broadcast_shapes(*[x.shape for x in tensors])
+    return tuple([expand(x, tuple(shape)) for x in tensors])
