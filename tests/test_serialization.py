@@ -16,7 +16,7 @@ from minitorch.nn.parameter import Parameter
 from minitorch.serialization import load, save
 from minitorch.tensor import Size, Tensor, wrap
 
-DTYPES = "float16 bfloat16 float32 float64 uint8 int8 int16 int32 int64 bool".split()
+DTYPES = ["float16", "bfloat16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool"]
 
 
 # ---- one object, seen from both sides ------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ def describe(x, storages=None):
         return type(x).__name__, [describe(v, storages) for v in x]
     if isinstance(x, (set, frozenset)):
         return type(x).__name__, sorted(map(repr, x))
-    if isinstance(x, (torch.dtype, minitorch.dtypes.dtype, torch.device, minitorch.device.device)):
+    if isinstance(x, (torch.dtype, minitorch.dtypes.dtype, torch.device, minitorch.device)):
         return type(x).__name__, str(x)
     if x is torch.strided or x is minitorch.tensor.strided:
         return str(x)
@@ -280,6 +280,7 @@ def test_empty_bytes():
         assert load(io.BytesIO(bytes_of([b"", b""], save, pickle_protocol=protocol))) == [b"", b""]
 
 
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
 def test_storages_themselves():
     x = torch.arange(6.0)
     ours = load(io.BytesIO(bytes_of({"s": x.untyped_storage(), "x": torch.ones(2)})))

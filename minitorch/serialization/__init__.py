@@ -27,7 +27,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..device import device
+from ..devices import device
 from .archive import CheckpointError, Reader, Writer
 from .names import (
     CALLS,
@@ -145,29 +145,45 @@ def atomic_write(path: str | os.PathLike):
     parent, name = os.path.split(target)
     if not os.path.isdir(parent):
         raise RuntimeError(f"Parent directory {parent} does not exist.")
-    temporary = None
+    temporary = os.path.join(parent, f".{name[:200]}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:
         mode = os.stat(target).st_mode if os.path.exists(target) else None
         if mode is not None and not stat.S_ISREG(mode):  # a device, a pipe: there is nothing to replace
             with open(target, "wb") as file:
                 yield file
             return
-        temporary = os.path.join(parent, f".{name[:200]}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
+        handle = _open_unnamed(parent)
+        named = handle is None
+        if handle is None:
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        with open(handle, "wb") as file:
             yield file
-            if mode is not None:
-                os.chmod(temporary, stat.S_IMODE(mode))
             file.flush()
-            os.fsync(file.fileno())
+            if mode is not None:
+                os.chmod(handle if os.chmod in os.supports_fd else temporary, stat.S_IMODE(mode))
+            os.fsync(handle)
+            if not named:
+                folder = os.open("/proc/self/fd", os.O_RDONLY)  # without a folder, os.link links the link in it
+                try:
+                    os.link(str(handle), temporary, src_dir_fd=folder, follow_symlinks=True)
+                finally:
+                    os.close(folder)
         os.replace(temporary, target)
-        temporary = None
         _sync_folder(parent)
-    except OSError as error:
-        raise RuntimeError(f"{path} could not be written: {error.strerror or error}") from error
-    finally:
-        if temporary is not None:
-            with suppress(OSError):
-                os.unlink(temporary)
+    except BaseException as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise RuntimeError(f"{path} could not be written: {error.strerror or error}") from error
+        raise
+
+
+def _open_unnamed(folder: str) -> int | None:
+    """A file without a name yet, which goes away by itself should this process be killed (Linux only)."""
+    with suppress(OSError, AttributeError):
+        if os.path.isdir("/proc/self/fd"):
+            return os.open(folder, os.O_WRONLY | os.O_TMPFILE, 0o666)
+    return None
 
 
 def _sync_folder(folder: str) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from .. import dtypes
-from ..device import device
+from ..devices import device
 from ..nn.parameter import Parameter
 from ..tensor import Layout, Size, Tensor, strided
 from . import storage

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import device as devices
-from .. import dtypes
+from .. import devices, dtypes
 from ..nn.parameter import Parameter
 from ..tensor import Tensor, address, method, storage_of, strides_of, wrap
 
