@@ -1,0 +1,209 @@
+"""The step that all element-by-element optimizers share.
+
+Most optimizers are one formula, applied to every element of every parameter by itself. A subclass states the formula
+as a function from old values to new ones, and what it needs:
+
+    update      the formula: update(param, grad, *moments, *scalars, step=..., **options) gives the new param, moments
+                and scalars; a moment that does not exist (yet) is None
+    moments     names of the state tensors of the parameter's shape
+    scalars     names of the 0-d state tensors, besides the number of the step
+    options     names of the group's entries that `update` takes
+    initial     the state of a parameter before its first step
+
+`Elementwise` does the rest: groups, state made when it is first needed, parameters without a gradient, closures. The
+formula is run in one of three ways:
+
+- on arrays; many small ones are laid end to end first, so that 500 biases cost one call and not 500;
+- compiled, over several threads, where its twin in `kernels/optim.py` (`kernel`) says that this pays;
+- on Tensors, where `differentiable=True` asks for a step that autograd can go back through.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..autograd.grad_mode import enable_grad
+from ..kernels.half import widen
+from ..tensor import Tensor, wrap
+from .optimizer import Optimizer, scalar
+
+# Arrays up to this size are laid end to end: copying them costs less than a round of calls for each.
+SMALL = 4096
+
+
+class Elementwise(Optimizer):
+    """Base class of the optimizers that treat every element by itself; see the module."""
+
+    update: Callable
+    kernel: Callable | None = None
+    moments: tuple[str, ...] = ()
+    scalars: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+    def initial(self, p: Tensor, group: dict) -> dict:
+        return {"step": scalar(0.0), **{name: zeros_like(p) for name in self.moments}}
+
+    def step(self, closure: Callable | None = None) -> Any:
+        """Move every parameter that has a gradient. Returns what `closure`, if given, returns."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            run = self._step_on_tensors if group["differentiable"] else self._step_on_arrays
+            for (_, _, _, step, *scalars), members in self._batches(group).items():
+                run(group, members, scalars, {} if step is None else {"step": step})
+        return loss
+
+    def _batches(self, group: dict) -> dict[tuple, list]:
+        """The parameters to move and their state, sorted by all else that the formula depends on: where and in which
+        dtype they are, how much state there is, the number of this step, the 0-d state."""
+        batches: dict[tuple, list] = {}
+        for p in group["params"]:
+            if p._grad is None:
+                continue
+            state = self.state.get(p)
+            if not state:
+                state = self.initial(p, group)
+                if state:
+                    self.state[p] = state
+            step = None
+            if "step" in state:
+                counter = state["step"]._array
+                step = counter.item() + 1.0
+                counter[...] = step
+            array = p._array
+            key: tuple = (array.device, array.dtype, len(state), step)
+            if self.scalars:
+                key += tuple([state[name]._array[()] for name in self.scalars])
+            if key in batches:
+                batches[key].append((p, state))
+            else:
+                batches[key] = [(p, state)]
+        return batches
+
+    def _step_on_arrays(self, group: dict, members: list, scalars: list, options: dict) -> None:
+        for name in self.options:
+            options[name] = number(group[name])
+        maximize = group["maximize"]
+        rows = []  # of each parameter the arrays [grad, param, *moments]; None for a moment that does not exist
+        for p, state in members:
+            row = [p._grad._array, p._array]
+            for name in self.moments:
+                row.append(state[name]._array if name in state else None)
+            rows.append(row)
+
+        small = [row for row in rows if row[1].size <= SMALL]
+        if len(small) > 1:
+            joined = [_join(column) for column in zip(*small, strict=True)]
+            work = [row for row in rows if row[1].size > SMALL] + [joined]
+        else:
+            small, work = [], rows
+        if not (self.kernel and self.kernel(work, maximize=maximize, **options)):
+            for row in work:
+                new = self._apply(row, maximize, scalars, options)
+            for name, value in zip(self.scalars, new, strict=True):
+                for _, state in members:
+                    state[name]._array[...] = value
+        if small:
+            _part(joined, small)
+
+        for (p, state), row in zip(members, rows, strict=True):
+            p._bump()
+            if not state:  # what the formula made on the first step
+                made = zip(self.moments, row[2:], strict=True)
+                state.update({name: wrap(array) for name, array in made if array is not None})
+                if state:
+                    self.state[p] = state
+
+    def _apply(self, row: list, maximize: bool, scalars: list, options: dict) -> Any:
+        """Run the formula on the arrays of a row and write what it gives into them; returns the new 0-d state."""
+        grad, *old = row
+        if old[0].dtype.itemsize == 2:  # float16 and bfloat16 are computed in float32 and rounded once
+            grad, *old = map(widen, row)
+        if maximize:
+            grad = -grad
+        new = self.update(old[0], grad, *old[1:], *scalars, **options)
+        for i, value in enumerate(new[: len(old)], 1):
+            if row[i] is not None:
+                row[i][...] = value
+            elif value is not None:
+                row[i] = np.array(value, row[1].dtype)  # a copy: it may be the gradient itself
+        return new[len(old) :]
+
+    def _step_on_tensors(self, group: dict, members: list, scalars: list, options: dict) -> None:
+        for name in self.options:
+            options[name] = group[name]
+        for p, state in members:
+            with enable_grad():
+                grad = -p.grad if group["maximize"] else p.grad
+                # The formula works on copies: what it saves for the backward pass must outlive the writes below.
+                moments = [state[name].clone() if name in state else None for name in self.moments]
+                new, *rest = self.update(p.clone(), grad, *moments, *scalars, **options)
+                p.copy_(new)
+                for name, value in zip((*self.moments, *self.scalars), rest, strict=True):
+                    if name in self.scalars:
+                        state[name]._array[...] = float(value)
+                    elif name in state:
+                        state[name].copy_(value)
+                    elif value is not None:
+                        state[name] = value.clone()
+            if state:
+                self.state[p] = state
+
+
+def zeros_like(p: Tensor) -> Tensor:
+    return wrap(np.zeros_like(p._array))
+
+
+_PLAIN = (float, bool, int)
+
+
+def number(option: Any) -> Any:
+    """An option as the formulas on arrays take it: a tensor becomes a number of its own precision (a learning rate in
+    float32 stays one, as in torch), a tuple of tensors a tuple of numbers."""
+    if type(option) in _PLAIN:
+        return option
+    if isinstance(option, Tensor):
+        value = option._array.reshape(())[()]
+        return value.item() if value.dtype == np.float64 else value
+    if isinstance(option, tuple | list):
+        return tuple(map(number, option))
+    return float(option) if isinstance(option, np.floating) else option
+
+
+def _join(column: tuple) -> Any:
+    """Arrays laid end to end; None for a moment that does not exist."""
+    return None if column[0] is None else np.concatenate([array.reshape(-1) for array in column])
+
+
+def _part(joined: list, rows: list) -> None:
+    """Write what was computed on the joined arrays back into those they were joined from (all but the gradients)."""
+    for k, flat in enumerate(joined[1:], 1):
+        if flat is None:
+            continue
+        end = 0
+        for row in rows:
+            param, old = row[1], row[k]
+            start, end = end, end + param.size
+            piece = flat[start:end] if param.ndim == 1 else flat[start:end].reshape(param.shape)
+            if old is None:
+                row[k] = piece.copy()
+            else:
+                old[...] = piece
+
+
+# ---- functions that the formulas use, of arrays as well as Tensors --------------------------------------------------
+
+
+def _of_both(name: str) -> Callable:
+    on_arrays = getattr(np, name)
+
+    def function(x: Any, *others: Any) -> Any:
+        return getattr(x, name)(*others) if isinstance(x, Tensor) else on_arrays(x, *others)
+
+    return function
+
+
+sqrt, sign, maximum = map(_of_both, ("sqrt", "sign", "maximum"))
