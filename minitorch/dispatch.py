@@ -5,8 +5,7 @@ differentiated (a formula each, in the manner of torch's tools/autograd/derivati
 function `minitorch.mul`, the method `Tensor.mul`, the in-place `mul_` and the node class `MulBackward0`. The names of
 a formula's parameters decide what its node saves.
 
-The door is built once per row: `_unary` and `_binary` are the short ways for the commonest shapes of call, `_general`
-does everything. Given arrays instead of Tensors, an operator only computes: so formulas read the same in the ordinary
+The door is built once per row: codegen.py writes the short way, for the commonest calls; `_general` does everything. Given arrays instead of Tensors, an operator only computes: so formulas read the same in the ordinary
 backward pass, which runs on arrays, and in one that is itself recorded.
 """
 
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes
+from . import codegen, dtypes
 from .autograd import anomaly
 from .autograd.grad_mode import thread
 from .autograd.graph import (
@@ -26,19 +25,18 @@ from .autograd.graph import (
     Packed,
     SavedList,
     SavedResult,
-    _sequence,
+    sequence,
     gradient_edge,
     leaf_edge,
+    versions_of,
 )
 from .autograd.views import MULTI_OUTPUT, check_inplace, link, rebase, refresh
 from .tensor import Tensor, method, wrap
 
 ROWS: dict[str, "Row"] = {}  # the table, by name
 FUNCTIONS: dict[str, Callable] = {}  # the public functions of the package, by name
-_new = object.__new__
 ndarray = np.ndarray
-_NUMBERS = (bool, int, float)
-_FAST = (np.dtype(np.float32), np.dtype(np.float64))  # where NumPy's treatment of Python numbers is torch's
+new = object.__new__
 
 
 class _Door:
@@ -195,24 +193,25 @@ def run(row: Row, args: list) -> Any:
         return _run_view(row, args, results)
     several = type(results) is tuple or type(results) is list
     outputs = tuple(results) if several else (results,)
-    outputs = tuple([o if isinstance(o, ndarray) else _as_array(o) for o in outputs])
+    outputs = tuple([o if isinstance(o, ndarray) else as_array(o) for o in outputs])
     wrapped = [_wrap(o) for o in outputs]
     if thread.grad and row.differentiable:
         _connect(row, args, wrapped, hidden)
     if thread.inference:
         for t in wrapped:
             t._inference = True
+            t._version_counter()  # so that the short ways look twice at it
     if not several:
         return wrapped[0]
     return row.tuple_type(*wrapped) if row.tuple_type else tuple(wrapped)
 
 
-def _as_array(x: Any) -> Any:
+def as_array(x: Any) -> Any:
     return np.asarray(x) if isinstance(x, (np.generic, bool, int, float)) else x
 
 
 def _wrap(array: Any) -> Tensor:
-    t = _new(Tensor)
+    t = new(Tensor)
     t._array = array
     return t
 
@@ -248,9 +247,9 @@ def _edges(row: Row, args: list) -> tuple | None:
 
 def record(row: Row, args: Any, edges: tuple, arrays: tuple, outputs: Any = None, hidden: tuple = ()) -> OpNode:
     """Make the node of a call. arrays: those of the outputs; outputs: their Tensors, where a formula needs them."""
-    node = _new(row.node)
+    node = new(row.node)
     node.next_functions = edges
-    node.sequence = _sequence()
+    node.sequence = sequence()
     node.outputs = tuple([(a.shape, a.dtype) for a in arrays])
     if row.saves_anything:
         if row.lists:
@@ -259,21 +258,12 @@ def record(row: Row, args: Any, edges: tuple, arrays: tuple, outputs: Any = None
             needs = tuple([e is not NO_EDGE for e in edges])
         keep = row.keeps(needs)
         saved: list = []
-        versions: Any = None
+        watch = False  # only memory that was ever written or viewed has a version to remember
         i = 0
         for a in args:
             if keep[i]:
                 if isinstance(a, Tensor):
-                    if a._counter is not None and a._counter.value:
-                        versions = versions or [0] * len(keep)
-                        versions[i] = a._counter.value
-                    if a._inference:
-                        raise RuntimeError(
-                            "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
-                            "inference mode in computation tracked by autograd. To work around this, you can make a "
-                            "clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead "
-                            "of `torch.inference_mode()`."
-                        )
+                    watch = watch or a._counter is not None
                 elif i in row.list_positions:
                     a = SavedList(list(a))
                 saved.append(a)
@@ -282,17 +272,17 @@ def record(row: Row, args: Any, edges: tuple, arrays: tuple, outputs: Any = None
             i += 1
         for k in range(len(row.results)):
             if i < len(keep) and keep[i] and outputs:
-                versions = versions or [0] * len(keep)
                 saved.append(SavedResult(outputs[k], k))
-                versions[i] = outputs[k]._counter.value
+                watch = True
             else:
                 saved.append(None)
             i += 1
-        saved.extend(h if isinstance(h, ndarray) else _as_array(h) for h in hidden)
+        saved.extend(h if isinstance(h, ndarray) else as_array(h) for h in hidden)
         if row.shaped:
             saved.append(args[0]._array.shape)
         node.saved = saved
-        node.versions = versions
+        if watch:
+            node.versions = versions_of(saved)
         if door.special:
             _pack(node)
     if anomaly.enabled:
@@ -456,109 +446,6 @@ def _general(row: Row) -> Callable:
     return call
 
 
-def _unary(row: Row, general: Callable) -> Callable:
-    kernel, to_float = row.fast, row.to_float
-    tail = tuple(row.defaults[1:])
-    saves_result = row.saves_anything and row._used[0] and row.names[row._used[0][0]] == "result"
-
-    def call(input: Any, *rest: Any, **kwargs: Any) -> Any:
-        if rest or kwargs or door.special or not isinstance(input, Tensor):
-            return kernel(input) if type(input) is ndarray and not rest and not kwargs else general(input, *rest, **kwargs)
-        x = input._array
-        if to_float and x.dtype not in _FAST:
-            return general(input)
-        out = kernel(x)
-        if type(out) is not ndarray:
-            out = _as_array(out)
-        t = _new(Tensor)
-        t._array = out
-        if input._base is not None:
-            refresh(input)
-        if input._requires_grad and thread.grad and row.differentiable:
-            edge = input._edge or leaf_edge(input)
-            node = record(row, (input, *tail), (edge,), (out,), (t,) if saves_result else None)
-            t._edge = (node, 0)
-            t._requires_grad = True
-        return t
-
-    return call
-
-
-def _binary(row: Row, general: Callable) -> Callable:
-    kernel, to_float = row.fast, row.to_float
-    differentiable = row.differentiable
-    node_class = row.node
-    tail = tuple(row.defaults[2:])
-    if differentiable:
-        # which of (input, other) each gradient needs; anything else goes the general way
-        uses = [{row.names[k] for k in picks} for picks in row._used]
-        plain = all("result" not in u for u in uses)
-        input_for, other_for = ["input" in u for u in uses], ["other" in u for u in uses]
-        saves = any(uses)
-    else:
-        plain, saves = True, False
-
-    def call(input: Any, other: Any, *rest: Any, **kwargs: Any) -> Any:
-        if rest or kwargs or door.special:
-            return general(input, other, *rest, **kwargs)
-        try:
-            x = input._array
-            y = other._array
-        except AttributeError:
-            if type(other) in _NUMBERS and isinstance(input, Tensor) and x.dtype in _FAST:
-                y = other
-            else:
-                return general(input, other)
-        else:
-            if x.dtype is not y.dtype or (to_float and x.dtype not in _FAST):
-                return general(input, other)
-        try:
-            out = kernel(x, y)
-        except ValueError:
-            return general(input, other)  # which says what is wrong
-        if type(out) is not ndarray:
-            out = _as_array(out)
-        t = _new(Tensor)
-        t._array = out
-        if not differentiable:
-            return t
-        if input._base is not None:
-            refresh(input)
-        needs_input = input._requires_grad
-        needs_other = False
-        if y is not other:
-            if other._base is not None:
-                refresh(other)
-            needs_other = other._requires_grad
-        if (needs_input or needs_other) and thread.grad:
-            edges = (
-                (input._edge or leaf_edge(input)) if needs_input else NO_EDGE,
-                (other._edge or leaf_edge(other)) if needs_other else NO_EDGE,
-            )
-            if not plain:
-                node = record(row, (input, other, *tail), edges, (out,), (t,))
-            else:
-                node = _new(node_class)
-                node.next_functions = edges
-                node.sequence = _sequence()
-                node.outputs = ((out.shape, out.dtype),)
-                if saves:
-                    a = input if (needs_input and input_for[0]) or (needs_other and input_for[1]) else None
-                    b = other if (needs_input and other_for[0]) or (needs_other and other_for[1]) else None
-                    node.saved = [a, b, *tail]
-                    ca = None if a is None else a._counter
-                    cb = b._counter if b is not None and y is not other else None
-                    if ca is not None or cb is not None:
-                        node.versions = (0 if ca is None else ca.value, 0 if cb is None else cb.value)
-                    if (a is not None and a._inference) or (cb is not None and other._inference):
-                        record(row, (input, other, *tail), edges, (out,), (t,))  # refuses
-            t._edge = (node, 0)
-            t._requires_grad = True
-        return t
-
-    return call
-
-
 def _inplace(row: Row) -> Callable:
     """`mul_`: what the operator computes, written into its first argument."""
     name = row.name + "_"
@@ -583,7 +470,7 @@ def _inplace(row: Row) -> Callable:
         if row.hidden:
             result, hidden = result[0], result[1:]
         if not isinstance(result, ndarray):
-            result = _as_array(result)
+            result = as_array(result)
         if result.dtype != target.dtype:
             have, want = dtypes.of(result), dtypes.of(target)
             if not dtypes.can_cast(have, want):
@@ -660,11 +547,8 @@ def op(
     row = Row(name, kernel, formulas, options)
     ROWS[name] = row
     call = otherwise or _general(row)
-    simple = not (row.joint or row.lists or row.returns or row.hidden or row.view or row.takes_all_grads)
-    if simple and row.promote and row.required == 2 and row.promoted == (0, 1):
-        call = _binary(row, call)
-    elif simple and row.required == 1 and len(row.inputs) <= 1:
-        call = _unary(row, call)
+    if codegen.fits(row):
+        call = codegen.write(row, call, globals())
     _publish(name, call, row, function, as_method, aliases, row.doc or kernel.__doc__)
     if dunder:
         setattr(Tensor, dunder, call)

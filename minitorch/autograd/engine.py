@@ -7,6 +7,7 @@ so that formulas need not.
 """
 
 import heapq
+import itertools
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from . import anomaly
 from .grad_mode import thread
 from .graph import AccumulateGrad, Node
 
-_LEAVES_FIRST = -(1 << 62)  # a leaf's gradient is accumulated as soon as it is complete
+_LEAVES_FIRST = -(1 << 62)
 
 
 def run(
@@ -33,6 +34,7 @@ def run(
     buffers: dict[Node, list] = {}
     summed: set = set()  # buffers that hold a sum made here, which may be added to in place
     ready: list = []
+    ties = itertools.count()
 
     def deliver(edge: tuple, grad: Any) -> None:
         node, number = edge
@@ -54,8 +56,9 @@ def run(
                 summed.add((node, number))
         dependencies[node] -= 1
         if dependencies[node] == 0:
-            key = -node.sequence
-            heapq.heappush(ready, (key + _LEAVES_FIRST if type(node) is AccumulateGrad else key, node))
+            # a leaf's gradient is accumulated as soon as it is complete
+            key = _LEAVES_FIRST if type(node) is AccumulateGrad else -node.sequence
+            heapq.heappush(ready, (key, next(ties), node))
 
     state = thread.grad
     thread.grad = create_graph
@@ -64,7 +67,7 @@ def run(
             deliver(edge, gradient if create_graph or gradient is None else gradient._array)
         gradient = None
         while ready:
-            node = heapq.heappop(ready)[1]
+            node = heapq.heappop(ready)[2]
             grads = buffers.pop(node, None) or [None] * len(node.outputs)
             if node.tensor_hooks or node.retained or node.pre_hooks:
                 _run_hooks_before(node, grads, create_graph)

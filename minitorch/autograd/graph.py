@@ -16,7 +16,7 @@ import numpy as np
 from .. import dtypes
 from ..tensor import Tensor, VersionCounter, wrap
 
-_sequence = itertools.count().__next__
+sequence = itertools.count().__next__
 _new = object.__new__
 NO_EDGE = (None, 0)
 
@@ -146,8 +146,8 @@ class OpNode(Node):
                     self._overwritten(v._array, counter, versions[i] if versions else 0)
                 values.append(v if differentiable else v._array)
             elif type(v) is SavedResult:
-                if v.counter.value != versions[i]:
-                    self._overwritten(v.array, v.counter, versions[i], v.output_nr)
+                if v.counter.value != (versions[i] if versions else 0):
+                    self._overwritten(v.array, v.counter, versions[i] if versions else 0, v.output_nr)
                 values.append(self._rewrap(v) if differentiable else v.array)
             elif type(v) is Packed:
                 t = v.unpack(v.value)
@@ -213,6 +213,21 @@ class OpNode(Node):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
+def versions_of(saved: list) -> list:
+    """The versions that the memory of saved values is at. RuntimeError for what inference mode made."""
+    versions = []
+    for v in saved:
+        counter = v._counter if isinstance(v, Tensor) else v.counter if type(v) is SavedResult else None
+        versions.append(0 if counter is None else counter.value)
+        if isinstance(v, Tensor) and v._inference:
+            raise RuntimeError(
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode "
+                "in computation tracked by autograd. To work around this, you can make a clone to get a normal tensor "
+                "and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+            )
+    return versions
+
+
 class SavedList:
     """A list of tensors saved as one argument, with the version of each."""
 
@@ -243,11 +258,12 @@ def legacy_name(array: Any) -> str:
 class AccumulateGrad(Node):
     """The end of every path: adds the gradient to the leaf's `.grad`."""
 
-    def __init__(self, variable: Tensor):
-        self.variable = variable
-        array = variable._array
-        self.outputs = ((array.shape, array.dtype),)
-        self.sequence = _sequence()
+    variable: Tensor
+
+    @property
+    def outputs(self) -> tuple:  # type: ignore[override]
+        array = self.variable._array
+        return ((array.shape, array.dtype),)
 
     @property
     def tensor_hooks(self) -> Any:  # type: ignore[override]
@@ -315,7 +331,8 @@ def leaf_edge(tensor: Tensor) -> tuple:
     """The edge of a leaf that requires grad. The node holds the leaf; the leaf knows the node only weakly."""
     node = tensor._accumulator and tensor._accumulator()
     if node is None:
-        node = AccumulateGrad(tensor)
+        node = _new(AccumulateGrad)
+        node.variable = tensor
         tensor._accumulator = weakref.ref(node)
     return (node, 0)
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..kernels.shape import as_strided
 from ..tensor import Tensor, address, storage_of, strides_of, wrap
 from .grad_mode import thread
-from .graph import NO_EDGE, Node, _sequence, gradient_edge
+from .graph import NO_EDGE, Node, sequence, gradient_edge
 
 # How a view was made, when that forbids writing through it with gradients
 DEFAULT, MULTI_OUTPUT, NO_GRAD, INFERENCE, CUSTOM = range(5)
@@ -73,7 +73,7 @@ class CopySlices(Node):
         self.next_functions = (gradient_edge(base), *function.next_functions[1:])
         self.base_geometry = (array.shape, strides_of(array), _offset(array))
         self.view_geometry = (view._array.shape, strides_of(view._array), _offset(view._array))
-        self.sequence = _sequence()
+        self.sequence = sequence()
 
     def apply(self, grads: list, differentiable: bool, wanted: Any = None) -> list:
         grad = grads[0]

@@ -1,0 +1,155 @@
+"""The short way through the door, written out for each row (torch's tools/autograd/gen_variable_type.py).
+
+Nearly every call hands an operator plain Tensors of one dtype, with no mode active. For that case each row gets a
+function of its own, written here as Python source with the row's names and loops unrolled; whatever does not fit goes
+to the general door of dispatch.py, which computes the same. `print(minitorch.mul.source)` shows what is run.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+EMPTY = object()
+NUMBERS = (bool, int, float)
+FAST = (np.dtype(np.float32), np.dtype(np.float64))  # where NumPy's treatment of Python numbers is torch's
+
+
+def fits(row: Any) -> bool:
+    """Rows with lists of tensors or several results take the general door always."""
+    return not (row.lists or row.returns or row.takes_all_grads)
+
+
+def write(row: Any, general: Callable, names: dict) -> Callable:
+    """The row's function. general: what it calls when the short way does not apply. names: the globals it runs in."""
+    scope = dict(names)
+    scope.update(general=general, kernel=row.fast, Node=row.node, NUMBERS=NUMBERS, FAST=FAST)
+    source = _forward(row, scope)
+    exec(compile(source, f"<minitorch.{row.name}>", "exec"), scope)  # noqa: S102
+    function = scope["call"]
+    function.source = source
+    return function
+
+
+def _forward(row: Any, scope: dict) -> str:
+    parameters = row.parameters
+    inputs = [parameters[i] for i in row.inputs]
+    promoted = [parameters[i] for i in row.promoted] if row.promote else []
+    tensors = [p for i, p in enumerate(parameters) if p in inputs or (row.promote and p in promoted) or i == 0]
+    optional = {p for p, d in zip(parameters, row.defaults, strict=True) if d is None}
+    signature, spread = [], []
+    for i, (p, d) in enumerate(zip(parameters, row.defaults, strict=True)):
+        if i == row.positional:
+            signature.append("*")
+        if i >= row.required:
+            scope[f"default{i}"] = d
+        signature.append(p if i < row.required else f"{p}=default{i}")
+        spread.append(p if i < row.positional else f"{p}={p}")
+    again = f"general({', '.join(spread)}, **spelled)"
+    lines = [f"def call({', '.join(signature)}, **spelled):"]
+    add = lines.append
+    add(f"    if spelled or door.special: return {again}")
+    first = tensors[0]
+    # a number beside a tensor whose dtype it cannot change
+    pair = row.promote and len(tensors) == 2 and row.required == 2 and row.promoted == (0, 1)
+    add("    try:")
+    for p in tensors:
+        add(f"        {p}_ = {p}._array" + (f" if {p} is not None else None" if p in optional else ""))
+    add("    except AttributeError:")
+    if pair:
+        second = tensors[1]
+        add(f"        if type({second}) in NUMBERS and isinstance({first}, Tensor) and {first}_.dtype in FAST:")
+        add(f"            {second}_ = {second}")
+        add(f"        else: return {again}")
+    elif len(parameters) == 1:
+        add(f"        return kernel({first}) if type({first}) is ndarray else {again}")
+    else:
+        add(f"        return {again}")
+    if row.promote:
+        mixed = [f"{first}_.dtype is not {p}_.dtype" for p in tensors[1:] if p in promoted]
+        if pair:
+            mixed = [f"({second}_ is not {second} and {mixed[0]})"]
+        if row.to_float:
+            mixed.append(f"{first}_.dtype not in FAST")
+        if any(p in optional for p in promoted):
+            return f"def call(*args, **kwargs):\n    return general(*args, **kwargs)\n"
+        if mixed:
+            add(f"    if {' or '.join(mixed)}: return {again}")
+    # further arguments that may be tensors (indices, masks), which have no gradient
+    others = [
+        p for i, p in enumerate(parameters) if p not in tensors and (i < row.required or row.defaults[i] is None)
+    ]
+    for p in others:
+        add(f"    {p}_ = {p}._array if isinstance({p}, Tensor) else {p}")
+    passed = [
+        (f"{p}_" if p in tensors or p in others else p) if i < row.positional else
+        f"{p}={p}_" if p in tensors or p in others else f"{p}={p}"
+        for i, p in enumerate(parameters)
+    ]  # fmt: skip
+    if row.fast is not row.kernel:  # the bare kernel knows no optional arguments
+        passed = passed[: row.required]
+        given = [f"{p} is not default{i}" for i, p in enumerate(parameters) if i >= row.required]
+        if given:
+            add(f"    if {' or '.join(given)}: return {again}")
+    results = ", ".join(["out", *row.hidden]) if row.hidden else "out"
+    compute = f"{results} = kernel({', '.join(passed)})"
+    if pair and isinstance(row.fast, np.ufunc):  # shapes that don't broadcast: the general door says what is wrong
+        add("    try:")
+        add(f"        {compute}")
+        add(f"    except ValueError: return {again}")
+    else:
+        add(f"    {compute}")
+    add("    if type(out) is not ndarray: out = as_array(out)")
+    add("    t = new(Tensor)")
+    add("    t._array = out")
+    if row.view:
+        add(f"    link(t, {first})")
+    if not row.differentiable:
+        add("    return t")
+        return "\n".join(lines) + "\n"
+    test = []
+    for p in inputs:
+        guard = f"{p}_ is not {p} and " if pair and p == tensors[1] else f"{p} is not None and " if p in optional else ""
+        add(f"    if {guard}{p}._base is not None: refresh({p})")
+        if guard or len(inputs) > 1:
+            add(f"    {p}_needs = {guard}{p}._requires_grad")
+            test.append(f"{p}_needs")
+        else:
+            test.append(f"{p}._requires_grad")
+    add(f"    if ({' or '.join(test)}) and thread.grad:")
+    add("        node = new(Node)")
+    edges = [f"({p}._edge or leaf_edge({p}))" for p in inputs]
+    if len(inputs) > 1 or pair:
+        edges = [f"{e} if {t} else NO_EDGE" for e, t in zip(edges, test, strict=True)]
+    add(f"        node.next_functions = ({', '.join(edges)},)")
+    add("        node.sequence = sequence()")
+    add("        node.outputs = ((out.shape, out.dtype),)")
+    if row.saves_anything:
+        saved, watched = [], []
+        for k, name in enumerate(row.names):
+            users = [f"{p}_needs" for p, picks in zip(inputs, row._used, strict=True) if k in picks]
+            if not users:
+                saved.append("None")
+                continue
+            value = name
+            if name == "result":
+                value = "SavedResult(t, 0)"
+            elif name == "input_shape":
+                value = f"{parameters[0]}_.shape"
+            elif name in tensors or name in others:
+                watched.append(name)
+            always = len(users) == len(inputs) or name in row.hidden or name == "input_shape"
+            saved.append(value if always else f"{value} if {' or '.join(users)} else None")
+        add(f"        node.saved = [{', '.join(saved)}]")
+        counters = []
+        for p in watched:
+            if p in others or p in optional or (pair and p == tensors[1]):
+                counters.append(f"(isinstance({p}, Tensor) and {p}._counter is not None)")
+            else:
+                counters.append(f"{p}._counter is not None")
+        if counters:
+            add(f"        if {' or '.join(counters)}: node.versions = versions_of(node.saved)")
+    add("        t._edge = (node, 0)")
+    add("        t._requires_grad = True")
+    add("    return t")
+    return "\n".join(lines) + "\n"
