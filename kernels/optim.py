@@ -1,11 +1,11 @@
-"""The steps of SGD and Adam as compiled loops.  Mirrors aten/src/ATen/native/cpu/FusedSGDKernel.cpp and FusedAdamKernel.cpp.
+"""The steps of SGD and Adam as compiled loops.  Mirrors ATen/native/cpu/FusedSGDKernel.cpp and FusedAdamKernel.cpp.
 
 The formulas stand, in textbook order, in `minitorch/optim`; run on arrays they pass over memory a dozen times. Here
 each is one loop that reads and writes every array once. Each of the two is the other's test.
 
 A kernel takes a list of rows [grad, param, *moments] and the options of the formula. It writes in place and returns
-True, or leaves all as it was and returns False where compiled code does not pay (see `parallel.pays`) or a moment is not
-there yet.
+True, or leaves all as it was and returns False where compiled code does not pay (see `parallel.pays`) or a moment does
+not exist yet.
 """
 
 import functools
@@ -14,7 +14,7 @@ import numpy as np
 
 from .parallel import compiled, pays, run_slices
 
-# These loops wait for memory, so nothing is won by letting the compiler round differently: they give the formulas' bits.
+# These loops wait for memory: nothing would be won by letting the compiler round in its own way.
 exactly = functools.partial(compiled, fastmath=False)
 
 

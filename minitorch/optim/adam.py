@@ -4,7 +4,7 @@ from typing import Any
 
 from ..kernels import optim as kernels
 from ..tensor import Tensor
-from .elementwise import Elementwise, maximum, sqrt, zeros_like
+from .elementwise import Elementwise, maximum, sqrt
 from .optimizer import check, check_betas, check_fused, check_lr
 
 __all__ = ["Adam", "adam"]
@@ -74,11 +74,11 @@ class Adam(Elementwise):
             check(not foreach or capturable, _NO_FOREACH, name)
             check(value.numel() == 1, f"Tensor {name} must be 1-element")
         betas = tuple(b.squeeze() if isinstance(b, Tensor) and b.dim() else b for b in betas)  # type: ignore
-        defaults = dict(
-            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize,
-            foreach=foreach, capturable=capturable, differentiable=differentiable, fused=fused,
-            decoupled_weight_decay=decoupled_weight_decay,
-        )  # fmt: skip
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
+            "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }  # fmt: skip
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 

@@ -52,13 +52,12 @@ class SGD(Elementwise):
         check_lr(lr)
         check(momentum >= 0.0, "Invalid momentum value: {}", momentum)
         check(weight_decay >= 0.0, "Invalid weight_decay value: {}", weight_decay)
-        check(
-            not nesterov or (momentum > 0 and dampening == 0), "Nesterov momentum requires a momentum and zero dampening"
-        )
-        defaults = dict(
-            lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov,
-            maximize=maximize, foreach=foreach, differentiable=differentiable, fused=fused,
-        )  # fmt: skip
+        plain = momentum > 0 and dampening == 0
+        check(plain or not nesterov, "Nesterov momentum requires a momentum and zero dampening")
+        defaults = {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
+            "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 
