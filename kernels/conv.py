@@ -17,6 +17,8 @@ import math
 
 import numpy as np
 
+from . import conv_tiles
+from .half import narrow, widen
 from .unfold import col2im, im2col, tuple_of, window_count
 
 _HEIGHT_WIDTH = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
@@ -106,57 +108,60 @@ def convolution(input, weight, bias=None, stride=1, padding=0, dilation=1, trans
     """
     stride, padding, dilation, _, shape = check_arguments(
         input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-    x, w = _wide(input), _wide(weight)
+    x, w, bias = widen(input), widen(weight), widen(bias)
     if transposed:
         y = _input_grad(x, w, shape, stride, padding, dilation, groups)
+        if bias is not None:
+            y += bias.reshape(-1, *[1] * len(stride))
     else:
-        y = _forward(x, w, shape, stride, padding, dilation, groups)
-    if bias is not None:
-        y += _wide(bias).reshape(-1, *[1] * len(stride))
-    return y.astype(input.dtype, copy=False)
+        y = _forward(x, w, shape, stride, padding, dilation, groups, bias)
+    return narrow(y, input.dtype)
 
 
 def convolution_input_grad(grad, weight, input_shape, stride=1, padding=0, dilation=1, transposed=False, output_padding=0, groups=1):
     """The gradient of `convolution` for its input, of shape `input_shape`; `grad` (N, O, *out) is the gradient of the result."""
     nd = weight.ndim - 2
     stride, padding, dilation = tuple_of(stride, nd), tuple_of(padding, nd), tuple_of(dilation, nd)
-    g, w = _wide(grad), _wide(weight)
     kernel = _forward if transposed else _input_grad
-    return kernel(g, w, tuple(input_shape), stride, padding, dilation, groups).astype(grad.dtype, copy=False)
+    return narrow(kernel(widen(grad), widen(weight), tuple(input_shape), stride, padding, dilation, groups), grad.dtype)
 
 
 def convolution_weight_grad(grad, input, weight_shape, stride=1, padding=0, dilation=1, transposed=False, output_padding=0, groups=1):
     """The gradient of `convolution` for its weight, of shape `weight_shape`; `grad` (N, O, *out) is the gradient of the result."""
     nd = len(weight_shape) - 2
     stride, padding, dilation = tuple_of(stride, nd), tuple_of(padding, nd), tuple_of(dilation, nd)
-    g, x = _wide(grad), _wide(input)
+    g, x = widen(grad), widen(input)
     if transposed:
         g, x = x, g
-    return _weight_grad(g, x, tuple(weight_shape), stride, padding, dilation, groups).astype(grad.dtype, copy=False)
-
-
-def _wide(array):
-    """float16 and bfloat16 as float32: sums of products of half precision need a wider accumulator."""
-    return array.astype(np.float32) if array.dtype.itemsize == 2 and array.dtype.kind not in "iu" else array
+    return narrow(_weight_grad(g, x, tuple(weight_shape), stride, padding, dilation, groups), grad.dtype)
 
 
 # The three products, by matrix multiplication with the columns of `im2col`, each sample and group by itself:
 #   y = W cols(x)        dcols = W^T g        dW = sum_n g cols(x)^T       (O/groups, C/groups * kernel) times (C/groups * kernel, out)
 
 
-def _forward(x, w, shape, stride, padding, dilation, groups):
+def _forward(x, w, shape, stride, padding, dilation, groups, bias=None):
+    if conv_tiles.serves(math.prod(shape) * math.prod(w.shape[1:]), x, w):
+        return conv_tiles.forward(*map(np.ascontiguousarray, (x, w)), bias, shape, stride, padding, dilation, groups)
     cols = im2col(x, w.shape[2:], stride, padding, dilation, shape[2:])
     cols = cols.reshape(len(x), groups, math.prod(w.shape[1:]), math.prod(shape[2:]))
-    return np.matmul(w.reshape(groups, w.shape[0] // groups, cols.shape[2]), cols).reshape(shape)
+    y = np.matmul(w.reshape(groups, w.shape[0] // groups, cols.shape[2]), cols).reshape(shape)
+    if bias is not None:
+        y += bias.reshape(-1, *[1] * len(stride))
+    return y
 
 
 def _input_grad(g, w, shape, stride, padding, dilation, groups):
+    if conv_tiles.serves(math.prod(g.shape) * math.prod(w.shape[1:]), g, w):
+        return conv_tiles.input_grad(*map(np.ascontiguousarray, (g, w)), shape, stride, padding, dilation, groups)
     w2 = w.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
     cols = np.matmul(w2.swapaxes(1, 2), g.reshape(len(g), groups, w2.shape[1], math.prod(g.shape[2:])))
     return col2im(cols.reshape(shape[:2] + w.shape[2:] + g.shape[2:]), shape[2:], w.shape[2:], stride, padding, dilation)
 
 
 def _weight_grad(g, x, shape, stride, padding, dilation, groups):
+    if conv_tiles.serves(math.prod(g.shape) * math.prod(shape[1:]), g, x):
+        return conv_tiles.weight_grad(*map(np.ascontiguousarray, (g, x)), shape, stride, padding, dilation, groups)
     cols = im2col(x, shape[2:], stride, padding, dilation, g.shape[2:])
     cols = cols.reshape(len(x), groups, math.prod(shape[1:]), math.prod(g.shape[2:]))
     g = g.reshape(len(g), groups, shape[0] // groups, cols.shape[3])

@@ -31,6 +31,49 @@ def write(row: Any, general: Callable, names: dict) -> Callable:
     return function
 
 
+def write_backward(row: Any, names: dict) -> Callable:
+    """The node's `apply` in the ordinary case: arrays, nothing hooked, all wanted."""
+    inputs = [row.parameters[i] for i in row.inputs]
+    scope = dict(names)
+    lines = ["def apply(self, grads, differentiable, wanted=None):"]
+    add = lines.append
+    add("    grad, saved = grads[0], self.saved")
+    add("    if differentiable or wanted is not None or grad is None or saved is None:")
+    add("        return general(self, grads, differentiable, wanted)")
+    used = sorted({k for picks in row._used for k in picks})
+    if used:
+        add("    versions = self.versions")
+    for k in used:
+        name = row.names[k]
+        expected = f"(0 if versions is None else versions[{k}])"
+        add(f"    {name} = saved[{k}]")
+        if name == "result":
+            add(f"    if {name} is not None:")
+            add(f"        if type({name}) is not SavedResult or {name}.counter.value != {expected}:")
+            add("            return general(self, grads, differentiable, wanted)")
+            add(f"        {name} = {name}.array")
+        elif name not in row.hidden and name != "input_shape":
+            add(f"    if isinstance({name}, Tensor):")
+            add(f"        counter = {name}._counter")
+            add(f"        if counter is not None and counter.value != {expected}:")
+            add("            return general(self, grads, differentiable, wanted)")
+            add(f"        {name} = {name}._array")
+            add(f"    elif type({name}) is Packed: return general(self, grads, differentiable, wanted)")
+    if len(inputs) > 1:
+        add("    edges = self.next_functions")
+    results = []
+    for i, (formula, picks, _) in enumerate(row.formulas):
+        scope[f"formula{i}"] = formula
+        result = f"formula{i}({', '.join(['grad', *[row.names[k] for k in picks]])})"
+        results.append(result if len(inputs) == 1 else f"{result} if edges[{i}][0] is not None else None")
+    add(f"    return [{', '.join(results)}]")
+    source = "\n".join(lines) + "\n"
+    exec(compile(source, f"<{row.node.__name__}>", "exec"), scope)  # noqa: S102
+    function = scope["apply"]
+    function.source = source
+    return function
+
+
 def _forward(row: Any, scope: dict) -> str:
     parameters = row.parameters
     inputs = [parameters[i] for i in row.inputs]

@@ -549,6 +549,8 @@ def op(
     call = otherwise or _general(row)
     if codegen.fits(row):
         call = codegen.write(row, call, globals())
+        if row.formulas:
+            row.node.apply = codegen.write_backward(row, globals() | {"general": OpNode.apply})
     _publish(name, call, row, function, as_method, aliases, row.doc or kernel.__doc__)
     if dunder:
         setattr(Tensor, dunder, call)

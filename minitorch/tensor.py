@@ -74,6 +74,7 @@ class Tensor:
     _view_kind = 0  # how the view was made; see autograd/views.py
     _view_version = 0  # the version of the memory that `_edge` stands for
     _hooks: Any = None  # a leaf's tensor hooks, {id: hook}
+    _post_accumulate_hooks: Any = None
     _retains_grad = False
     _inference = False
     _backward_hooks: Any = None

@@ -21,7 +21,7 @@ def source_of(function):
     code = getattr(function, "__code__", None)
     if code is None:
         return None
-    arguments = list(code.co_varnames[:code.co_argcount + code.co_kwonlyargcount])
+    arguments = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
     found = []
     for node in ast.walk(_tree(code.co_filename)):
         if isinstance(node, ast.Lambda | ast.FunctionDef):
@@ -31,7 +31,9 @@ def source_of(function):
                 found.append(node)
     if len(found) > 1:  # two lambdas with the same arguments on one line: by the columns of the code
         columns = {(line, start) for line, _, start, _ in code.co_positions() if start is not None}
-        found = [n for n in found if isinstance(n, ast.Lambda) and (n.body.lineno, n.body.col_offset) in columns] or found
+        found = [
+            n for n in found if isinstance(n, ast.Lambda) and (n.body.lineno, n.body.col_offset) in columns
+        ] or found
     return found[0] if len(found) == 1 else None
 
 
@@ -44,8 +46,9 @@ def compiled(function, node):
         body = [node, ast.Return(ast.Name(node.name, ast.Load()))]
     else:
         body = [ast.Return(node)]
-    parameters = ast.arguments(posonlyargs=[], args=[ast.arg(name) for name in free], kwonlyargs=[], kw_defaults=[],
-                               defaults=[])
+    parameters = ast.arguments(
+        posonlyargs=[], args=[ast.arg(name) for name in free], kwonlyargs=[], kw_defaults=[], defaults=[]
+    )
     factory = ast.FunctionDef("factory", parameters, body, [], None, None)
     module = ast.fix_missing_locations(ast.Module([factory], []))
     outer = next(c for c in compile(module, "<mutant>", "exec").co_consts if inspect.iscode(c))
@@ -57,18 +60,25 @@ def results(node):
     if isinstance(node, ast.Lambda):
         found = [node.body]
     else:
-        inner = {id(n) for f in ast.walk(node) if f is not node and isinstance(f, ast.FunctionDef | ast.Lambda)
-                 for n in ast.walk(f)}
-        found = [n.value for n in ast.walk(node) if isinstance(n, ast.Return) and n.value is not None and
-                 id(n) not in inner]
+        inner = {
+            id(n)
+            for f in ast.walk(node)
+            if f is not node and isinstance(f, ast.FunctionDef | ast.Lambda)
+            for n in ast.walk(f)
+        }
+        found = [
+            n.value for n in ast.walk(node) if isinstance(n, ast.Return) and n.value is not None and id(n) not in inner
+        ]
     return [item for value in found for item in (value.elts if isinstance(value, ast.Tuple) else [value])]
 
 
 def always_zero(node):
     """``grad * 0`` and None: negated or doubled they are the same."""
-    return isinstance(node, ast.Constant) or (
-        isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and node.right.value == 0) or (
-        isinstance(node, ast.Call) and getattr(node.func, "id", "") == "zeros_like")
+    return (
+        isinstance(node, ast.Constant)
+        or (isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and node.right.value == 0)
+        or (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "zeros_like")
+    )
 
 
 def replaced(root, target, new):
@@ -84,7 +94,10 @@ def mutants(node, constants=False):
     for value in results(node):
         if not always_zero(value):
             for factor, word in ((-1, "negated"), (2, "doubled")):
-                yield f"{ast.unparse(value)} {word}", replaced(node, value, ast.BinOp(number[factor], ast.Mult(), value))
+                yield (
+                    f"{ast.unparse(value)} {word}",
+                    replaced(node, value, ast.BinOp(number[factor], ast.Mult(), value)),
+                )
     for part in ast.walk(node):
         if isinstance(part, ast.BinOp) and not always_zero(part):
             if isinstance(part.op, ast.Add | ast.Sub):

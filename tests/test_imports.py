@@ -12,12 +12,29 @@ import minitorch
 
 PACKAGE = Path(minitorch.__file__).parent
 KERNELS = PACKAGE.parent / "kernels" if (PACKAGE.parent / "kernels").is_dir() else PACKAGE / "kernels"
-REPORT = {"minitorch.testing.stand_in", "minitorch.testing.op_db", "minitorch.testing.samples",
-          "minitorch.testing.__main__"}
+REPORT = {
+    "minitorch.testing.stand_in",
+    "minitorch.testing.op_db",
+    "minitorch.testing.samples",
+    "minitorch.testing.__main__",
+}
 
 # Each room may import from those before it (and from itself). What is in no room is checked by name only.
-ORDER = ("kernels", "dtypes", "device", "tensor", "autograd", "dispatch", "ops", "random", "nn", "optim", "utils", "amp",
-         "testing")
+ORDER = (
+    "kernels",
+    "dtypes",
+    "device",
+    "tensor",
+    "autograd",
+    "dispatch",
+    "ops",
+    "random",
+    "nn",
+    "optim",
+    "utils",
+    "amp",
+    "testing",
+)
 
 
 def modules():
@@ -38,7 +55,7 @@ def imported(name, path, top_level_only=False):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            base = package[:len(package) - node.level + 1] if node.level else []
+            base = package[: len(package) - node.level + 1] if node.level else []
             origin = ".".join([*base, *filter(None, [node.module])])
             yield origin
             yield from (f"{origin}.{alias.name}" for alias in node.names)
@@ -70,22 +87,35 @@ def room(name):
 
 
 def test_torch_is_never_imported():
-    guilty = [(name, found) for name, path in modules() if name not in REPORT
-              for found in imported(name, path) if found.split(".")[0] == "torch"]
+    guilty = [
+        (name, found)
+        for name, path in modules()
+        if name not in REPORT
+        for found in imported(name, path)
+        if found.split(".")[0] == "torch"
+    ]
     assert not guilty
 
 
 def test_kernels_know_no_tensor():
-    guilty = [(name, found) for name, path in modules() if name.startswith("minitorch.kernels")
-              for found in imported(name, path)
-              if found.startswith("minitorch") and not found.startswith("minitorch.kernels")]
+    guilty = [
+        (name, found)
+        for name, path in modules()
+        if name.startswith("minitorch.kernels")
+        for found in imported(name, path)
+        if found.startswith("minitorch") and not found.startswith("minitorch.kernels")
+    ]
     assert not guilty
 
 
 def test_imports_go_one_way():
-    guilty = [(name, found) for name, path in modules() if (here := room(name)) is not None
-              for found in imported(name, path, top_level_only=True)
-              if (there := room(found)) is not None and ORDER.index(there) > ORDER.index(here)]
+    guilty = [
+        (name, found)
+        for name, path in modules()
+        if (here := room(name)) is not None
+        for found in imported(name, path, top_level_only=True)
+        if (there := room(found)) is not None and ORDER.index(there) > ORDER.index(here)
+    ]
     assert not guilty
 
 

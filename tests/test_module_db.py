@@ -22,8 +22,11 @@ from minitorch.testing.stand_in import PUBLIC, copied, counterpart, to_mini, tre
 MODULES = {info.name: info for info in module_db if info.name.startswith("nn.")}
 # Not there yet. A module leaves this list when it comes, and never returns.
 MISSING: set[str] = set()
-MODES = [(name, training) for name, info in MODULES.items()
-         for training in ((True, False) if info.train_and_eval_differ else (True,))]
+MODES = [
+    (name, training)
+    for name, info in MODULES.items()
+    for training in ((True, False) if info.train_and_eval_differ else (True,))
+]
 
 
 def mini_of(value):
@@ -50,8 +53,9 @@ def test_module(name, training):
         pytest.skip("not there yet")
     info, random = MODULES[name], np.random.default_rng(0)
     with quietly():
-        for sample in info.module_inputs_func(info, device="cpu", dtype=torch.float64, requires_grad=True,
-                                              training=training):
+        for sample in info.module_inputs_func(
+            info, device="cpu", dtype=torch.float64, requires_grad=True, training=training
+        ):
             check(info, sample, training, random)
 
 
@@ -63,8 +67,10 @@ def check(info, sample, training, random):
     compare_state(ours.state_dict(), theirs.state_dict(), "initial state")
     if sample.forward_input is None:
         return
-    their_args = tree_map(lambda v: copied(v) if isinstance(v, torch.Tensor) else v,
-                          (sample.forward_input.args, sample.forward_input.kwargs))
+    their_args = tree_map(
+        lambda v: copied(v) if isinstance(v, torch.Tensor) else v,
+        (sample.forward_input.args, sample.forward_input.kwargs),
+    )
     our_args = tree_map(mini_of, their_args)
     torch.manual_seed(1)
     minitorch.manual_seed(1)
@@ -72,8 +78,9 @@ def check(info, sample, training, random):
     compare(result, expected, "result", "float64", info.name)
     compare_state(ours.state_dict(), theirs.state_dict(), "state afterwards")
 
-    outputs, expected = (differentiable(tensors_of(x, kind)) for x, kind in
-                         ((result, minitorch.Tensor), (expected, torch.Tensor)))
+    outputs, expected = (
+        differentiable(tensors_of(x, kind)) for x, kind in ((result, minitorch.Tensor), (expected, torch.Tensor))
+    )
     assert len(outputs) == len(expected)
     variables = [*differentiable(tensors_of(their_args, torch.Tensor)), *theirs.parameters()]
     ours_too = [*differentiable(tensors_of(our_args, minitorch.Tensor)), *ours.parameters()]
@@ -93,8 +100,9 @@ def test_errors(name):
     if name in MISSING:
         pytest.skip("not there yet")
     info = MODULES[name]
-    for case in info.module_error_inputs_func(info, device="cpu", dtype=torch.float64, requires_grad=False,
-                                              training=False):
+    for case in info.module_error_inputs_func(
+        info, device="cpu", dtype=torch.float64, requires_grad=False, training=False
+    ):
         sample = case.module_error_input
         given = tree_map(mini_of, (sample.constructor_input.args, sample.constructor_input.kwargs))
         if case.error_on is ModuleErrorEnum.CONSTRUCTION_ERROR:

@@ -27,8 +27,7 @@ ENTRIES = 12  # a mutant survives when so many of the entries that reach it stil
 LIMIT = 12  # samples taken of each
 
 # Mutants that compute the same, with the reason: (row, the words of the mutation) -> why.
-EQUIVALENT: dict[tuple[str, str], str] = {
-}
+EQUIVALENT: dict[tuple[str, str], str] = {}
 
 
 @functools.cache
@@ -40,7 +39,11 @@ def formulas():
         for function in functions:  # grows while we walk it
             used = function.__code__.co_names if hasattr(function, "__code__") else ()
             for helper in (function.__globals__.get(n) for n in used if n.startswith("_")):
-                if inspect.isfunction(helper) and helper not in functions and helper.__module__.startswith("minitorch.ops"):
+                if (
+                    inspect.isfunction(helper)
+                    and helper not in functions
+                    and helper.__module__.startswith("minitorch.ops")
+                ):
                     functions.append(helper)
         found[name] = [f for f in functions if mutants.source_of(f) is not None]
     return found
@@ -57,6 +60,7 @@ def reached():
         def note(frame, event, arg, seen=seen):
             if event == "call" and frame.f_code in watched:
                 seen.add(frame.f_code)
+
         sys.setprofile(note)
         try:
             op_db.check(name, limit=LIMIT, stages=("forward", "gradient", "second"))
@@ -73,8 +77,9 @@ def reached():
 def noticed_by_an_entry(names):
     """Whether one of these entries fails."""
     for name in itertools.islice(names, ENTRIES):
-        report = op_db.check(name, limit=LIMIT, stages=("forward", "gradient", "second"),
-                             stop=lambda report: bool(report.failures))
+        report = op_db.check(
+            name, limit=LIMIT, stages=("forward", "gradient", "second"), stop=lambda report: bool(report.failures)
+        )
         if report.failures:
             return True
     return False

@@ -15,14 +15,20 @@ pytest.importorskip("torch")
 from minitorch.testing import op_db
 
 WHOLE = frozenset((Path(__file__).parent / "parity" / "whole.txt").read_text().split())
-SUPPORTED = [(name, dtype) for name, op in op_db.ENTRIES.items() for dtype, kind in op_db.DTYPES.items()
-             if kind in op.supported_dtypes("cpu")]
+SUPPORTED = [
+    (name, dtype)
+    for name, op in op_db.ENTRIES.items()
+    for dtype, kind in op_db.DTYPES.items()
+    if kind in op.supported_dtypes("cpu")
+]
 LIMIT = 24  # samples taken of each entry in the everyday run; `-m sweep` takes all
 SLOW = 60.0
 
 
 def words(report):
-    return "\n".join(f"{stage} {outcome}, {sample}: {message}" for stage, outcome, sample, message in report.failures[:12])
+    return "\n".join(
+        f"{stage} {outcome}, {sample}: {message}" for stage, outcome, sample, message in report.failures[:12]
+    )
 
 
 def judge(name, dtype, limit):
@@ -30,8 +36,9 @@ def judge(name, dtype, limit):
     wrong = [failure for failure in report.failures if failure[1] == "wrong"]
     assert not wrong, f"{name} gives wrong values in {dtype}\n{words(report)}"
     if name in WHOLE:
-        assert all(report.passed(stage) == report.total(stage) for stage in ("forward", "gradient", "second")), \
+        assert all(report.passed(stage) == report.total(stage) for stage in ("forward", "gradient", "second")), (
             f"{name} is no longer whole ({dtype})\n{words(report)}"
+        )
 
 
 def test_the_list_names_entries():

@@ -33,10 +33,13 @@ def problem(framework, to, start, target):
     def closure():
         for p in parameters:
             p.grad = None
-        loss = sum((((p - goal) ** 2).sum() * (i + 1) for i, (p, goal) in enumerate(zip(parameters, goals, strict=True))),
-                   framework.zeros((), dtype=parameters[0].dtype))
+        loss = sum(
+            (((p - goal) ** 2).sum() * (i + 1) for i, (p, goal) in enumerate(zip(parameters, goals, strict=True))),
+            framework.zeros((), dtype=parameters[0].dtype),
+        )
         loss.backward()
         return loss
+
     return parameters, closure
 
 
@@ -98,7 +101,8 @@ def test_errors(name):
         seen = {}
         params, kwargs = tree_map(
             lambda v, seen=seen: seen.setdefault(id(v), to_mini(v)) if isinstance(v, torch.Tensor) else v,
-            (params, given.kwargs))
+            (params, given.kwargs),
+        )
         if issubclass(case.error_type, Warning):
             with pytest.warns(case.error_type, match=case.error_regex):
                 getattr(minitorch.optim, name)(params, **kwargs)

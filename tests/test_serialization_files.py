@@ -409,9 +409,9 @@ def test_more_than_four_gigabytes(tmp_path):
     """Sizes and offsets that do not fit 32 bits, each side reading the other's file."""
     big = np.zeros(2**29 + 1)
     big[-1] = 3
-    save({"big": wrap(big), "after": tensor(1, 2), "also": tensor(3)}, tmp_path / "ours.pt")
+    save({"big": wrap(big), "after": tensor(1, 2), "also": tensor(3)}, tmp_path / "ours__.pt")
     for load_ in (torch.load, load):
-        state = load_(tmp_path / "ours.pt", mmap=True)
+        state = load_(tmp_path / "ours__.pt", mmap=True)
         assert state["big"][-1].item() == 3 and state["after"].tolist() == [1, 2] and state["also"].tolist() == [3]
     torch.save(
         {"big": torch.from_numpy(big), "after": torch.ones(2), "also": torch.tensor([3.0])}, tmp_path / "theirs.pt"
@@ -419,7 +419,7 @@ def test_more_than_four_gigabytes(tmp_path):
     state = load(tmp_path / "theirs.pt", mmap=True)
     assert state["big"]._array[-1] == 3 and state["after"].tolist() == [1, 1] and state["also"].tolist() == [3]
     infos = []
-    for name in ("ours.pt", "theirs.pt"):
+    for name in ("ours__.pt", "theirs.pt"):
         with zipfile.ZipFile(tmp_path / name) as z:
             infos.append([(i.header_offset, i.file_size, i.extra) for i in z.infolist()][:6])
     assert infos[0] == infos[1]

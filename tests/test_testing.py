@@ -72,9 +72,16 @@ def test_assert_close(number):
     assert outcome(minitorch, COMPARISONS[number]) == outcome(torch, COMPARISONS[number])
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"low": -1, "high": 2}, {"exclude_zero": True}, {"noncontiguous": True}, {"requires_grad": True},
-])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"low": -1, "high": 2},
+        {"exclude_zero": True},
+        {"noncontiguous": True},
+        {"requires_grad": True},
+    ],
+)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "uint8", "bool"])
 def test_make_tensor(dtype, options):
     made = []
@@ -82,7 +89,9 @@ def test_make_tensor(dtype, options):
         framework.manual_seed(0)
         try:
             tensor = framework.testing.make_tensor((3, 4), dtype=getattr(framework, dtype), device="cpu", **options)
-            made.append((tensor.detach().numpy().tolist(), str(tensor.dtype), tensor.is_contiguous(), tensor.requires_grad))
+            made.append(
+                (tensor.detach().numpy().tolist(), str(tensor.dtype), tensor.is_contiguous(), tensor.requires_grad)
+            )
         except ValueError as error:
             made.append(type(error))
     assert made[0] == made[1]

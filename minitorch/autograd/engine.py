@@ -34,53 +34,69 @@ def run(
     buffers: dict[Node, list] = {}
     summed: set = set()  # buffers that hold a sum made here, which may be added to in place
     ready: list = []
-    ties = itertools.count()
-
-    def deliver(edge: tuple, grad: Any) -> None:
-        node, number = edge
-        if needed is not None and not needed[node]:
-            return
-        if grad is not None:
-            buffer = buffers.get(node)
-            if buffer is None:
-                buffer = buffers[node] = [None] * len(node.outputs)
-            before = buffer[number]
-            if before is None:
-                buffer[number] = grad
-            elif create_graph:
-                buffer[number] = before + grad
-            elif (node, number) in summed:
-                np.add(before, grad, out=before)
-            else:
-                buffer[number] = np.asarray(np.add(before, grad))
-                summed.add((node, number))
-        dependencies[node] -= 1
-        if dependencies[node] == 0:
-            # a leaf's gradient is accumulated as soon as it is complete
-            key = _LEAVES_FIRST if type(node) is AccumulateGrad else -node.sequence
-            heapq.heappush(ready, (key, next(ties), node))
-
+    tie = itertools.count().__next__
     state = thread.grad
     thread.grad = create_graph
     try:
-        for edge, gradient in zip(roots, gradients, strict=True):
-            deliver(edge, gradient if create_graph or gradient is None else gradient._array)
-        gradient = None
-        while ready:
-            node = heapq.heappop(ready)[2]
-            grads = buffers.pop(node, None) or [None] * len(node.outputs)
-            if node.tensor_hooks or node.retained or node.pre_hooks:
-                _run_hooks_before(node, grads, create_graph)
-            if captures is not None:
-                for number in captures.get(node, ()):
-                    g = grads[number]
-                    captured[node, number] = g if create_graph or g is None else wrap(g)
-                g = None
-                if needed[node] is CAPTURE_ONLY:  # type: ignore[index]
+        # The roots' gradients arrive like those of any node: as the results of a call whose edges are the roots.
+        edges: Any = roots
+        results: list = [g if create_graph or g is None else g._array for g in gradients]
+        gradients = []
+        while True:
+            i = -1
+            for following, number in edges:
+                i += 1
+                if following is None or (needed is not None and not needed[following]):
                     continue
-            if type(node) is AccumulateGrad:
+                grad = results[i]
+                results[i] = None  # nobody else may hold a gradient that a leaf is about to keep
+                remaining = dependencies[following] = dependencies[following] - 1
+                if grad is not None:
+                    buffer = buffers.get(following)
+                    if buffer is None:
+                        if remaining == 0 and captures is None and type(following) is AccumulateGrad:
+                            if following.variable._hooks is None and following.pre_hooks is None:
+                                box = [grad]
+                                grad = None
+                                following.accumulate(box, create_graph)
+                                if following.post_hooks:
+                                    _run_hooks_after(following, (), [None], create_graph)
+                                continue
+                        buffer = buffers[following] = [None] * len(following.outputs)
+                    before = buffer[number]
+                    if before is None:
+                        buffer[number] = grad
+                    elif create_graph:
+                        buffer[number] = before + grad
+                    elif (following, number) in summed:
+                        np.add(before, grad, out=before)
+                    else:
+                        buffer[number] = np.asarray(np.add(before, grad))
+                        summed.add((following, number))
+                    before = grad = None
+                if remaining == 0:
+                    # the latest node first, but a leaf's gradient is accumulated as soon as it is complete
+                    key = _LEAVES_FIRST if type(following) is AccumulateGrad else -following.sequence
+                    heapq.heappush(ready, (key, tie(), following))
+            while ready:
+                node = heapq.heappop(ready)[2]
+                grads = buffers.pop(node, None) or [None] * len(node.outputs)
+                if node.tensor_hooks or node.retained or node.pre_hooks:
+                    _run_hooks_before(node, grads, create_graph)
+                if captures is not None:
+                    for number in captures.get(node, ()):
+                        g = grads[number]
+                        captured[node, number] = g if create_graph or g is None else wrap(g)
+                    g = None
+                    if needed[node] is CAPTURE_ONLY:  # type: ignore[index]
+                        continue
+                if type(node) is not AccumulateGrad:
+                    break
                 node.accumulate(grads, create_graph)
-                continue
+                if node.post_hooks:
+                    _run_hooks_after(node, (), [None], create_graph)
+            else:
+                return captured
             edges = node.next_functions
             wanted = None if needed is None else [e[0] is not None and bool(needed[e[0]]) for e in edges]
             try:
@@ -95,29 +111,31 @@ def run(
                 results = _run_hooks_after(node, results, grads, create_graph)
             if anomaly.enabled:
                 anomaly.check_nan(node, results)
-            for i, edge in enumerate(edges):
-                following = edge[0]
+            grads = None  # type: ignore[assignment]
+            i = -1
+            for following, number in edges:
+                i += 1
                 if following is None:
                     continue
                 g = results[i]
-                if g is not None:
-                    shape, dtype = following.outputs[edge[1]]
-                    if create_graph:
-                        g = _clean_tensor(node, i, g, shape, dtype)
-                    else:
-                        if g.shape != shape:
-                            g = sum_to(g, shape) if _expands(shape, g.shape) else _bad_shape(node, i, g.shape, shape)
-                        if g.dtype is not dtype and g.dtype != dtype:
-                            g = g.astype(dtype)
-                        if isinstance(g, np.generic):
-                            g = np.asarray(g)
-                deliver(edge, g)
+                if g is None:
+                    continue
+                if create_graph:
+                    results[i] = _clean_tensor(node, i, g, *following.outputs[number])
+                    continue
+                shape, dtype = following.outputs[number]
+                if g.shape != shape:
+                    g = sum_to(g, shape) if _expands(shape, g.shape) else _bad_shape(node, i, g.shape, shape)
+                    results[i] = g
+                if g.dtype is not dtype and g.dtype != dtype:
+                    results[i] = g = g.astype(dtype)
+                if isinstance(g, np.generic):
+                    results[i] = np.asarray(g)
+            g = None
             if not keep_graph:
                 node.release()
-            grads = results = g = None  # nobody else may hold a gradient that a leaf is about to keep
     finally:
         thread.grad = state
-    return captured
 
 
 def _count_dependencies(roots: list) -> tuple[dict, list]:

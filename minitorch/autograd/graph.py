@@ -307,7 +307,7 @@ class AccumulateGrad(Node):
             else:
                 array[...] = array + grad
             before._bump()
-        after = variable.__dict__.get("_post_accumulate_hooks")
+        after = variable._post_accumulate_hooks
         if after:
             for hook in list(after.values()):
                 hook(variable)

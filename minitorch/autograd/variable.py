@@ -192,7 +192,9 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHand
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self._edge is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    return RemovableHandle(self.__dict__.setdefault("_post_accumulate_hooks", {}), hook)
+    if self._post_accumulate_hooks is None:
+        self._post_accumulate_hooks = {}
+    return RemovableHandle(self._post_accumulate_hooks, hook)
 
 
 @method()

@@ -4,3 +4,13 @@ A row is a primitive (a kernel and a formula per input), a composite (a plain fu
 (a composite with a kernel of its own). One file per subject; see `minitorch.dispatch.op` for how to read a row."""
 
 from . import elementwise, index, linalg, reduce, shape  # noqa: F401  (each fills the table)
+from . import (  # noqa: F401
+    nn_activation,
+    nn_conv,
+    nn_dropout,
+    nn_embedding,
+    nn_loss,
+    nn_norm,
+    nn_padding,
+    nn_pool,
+)

@@ -15,8 +15,13 @@ import sys
 import time
 from pathlib import Path
 
-HEADINGS = {"forward": "forward", "gradient": "gradient", "second": "second gradient", "variants": "other spellings",
-            "errors": "error inputs"}
+HEADINGS = {
+    "forward": "forward",
+    "gradient": "gradient",
+    "second": "second gradient",
+    "variants": "other spellings",
+    "errors": "error inputs",
+}
 
 
 def arguments(argv=None):
@@ -36,6 +41,7 @@ def arguments(argv=None):
 
 def check_one(job):
     from minitorch.testing import op_db
+
     name, dtype, limit = job
     return op_db.check(name, dtype, limit=limit)
 
@@ -43,6 +49,7 @@ def check_one(job):
 def check_all(names, dtype, limit, processes):
     """A report per entry, in the table's order. Processes are forked: torch's tables are slow to import."""
     import torch
+
     torch.set_num_threads(1)
     jobs = [(name, dtype, limit) for name in names]
     if processes <= 1 or len(jobs) < 4:
@@ -93,29 +100,45 @@ def as_text(reports):
 
 
 def as_markdown(reports):
-    lines = [*(f"- {line}" for line in summary(reports)), "", "| entry | state | " + " | ".join(HEADINGS.values()) + " |",
-             "|---" * (2 + len(HEADINGS)) + "|"]
+    lines = [
+        *(f"- {line}" for line in summary(reports)),
+        "",
+        "| entry | state | " + " | ".join(HEADINGS.values()) + " |",
+        "|---" * (2 + len(HEADINGS)) + "|",
+    ]
     lines += ["| " + " | ".join([f"`{name}`", *rest]) + " |" for name, *rest in rows(reports)]
     return "\n".join(lines) + "\n"
 
 
 def as_html(reports):
     colours = {"whole": "#dfd", "partial": "#ffd", "error": "#fed", "wrong": "#fbb", "absent": "#eee"}
-    body = ["<!doctype html><meta charset=utf-8><title>minitorch and torch's op_db</title>",
-            "<style>body{font:14px sans-serif}td,th{padding:2px 8px;text-align:right}td:first-child{text-align:left}</style>",
-            "<ul>", *(f"<li>{html.escape(line)}" for line in summary(reports)), "</ul><table><tr>"]
+    body = [
+        "<!doctype html><meta charset=utf-8><title>minitorch and torch</title>",
+        "<style>body{font:14px sans-serif}td,th{padding:2px 8px;text-align:right}td:first-child{text-align:left}</style>",
+        "<ul>",
+        *(f"<li>{html.escape(line)}" for line in summary(reports)),
+        "</ul><table><tr>",
+    ]
     body += [f"<th>{h}" for h in ("entry", "state", *HEADINGS.values())]
     for report, cells in zip(reports, rows(reports), strict=True):
-        title = html.escape("\n".join(f"{stage} {sample}: {message}" for stage, _, sample, message in report.failures[:5]))
+        title = html.escape(
+            "\n".join(f"{stage} {sample}: {message}" for stage, _, sample, message in report.failures[:5])
+        )
         body.append(f'<tr style="background:{colours[cells[1]]}" title="{title}">')
         body += [f"<td>{html.escape(cell)}" for cell in cells]
     return "\n".join([*body, "</table>\n"])
 
 
 def as_json(reports, dtype):
-    entries = {r.name: {"state": state(r), "seconds": round(r.seconds, 3),
-                        **{s: [r.passed(s), r.total(s)] for s in HEADINGS},
-                        "failures": [list(f) for f in r.failures[:20]]} for r in reports}
+    entries = {
+        r.name: {
+            "state": state(r),
+            "seconds": round(r.seconds, 3),
+            **{s: [r.passed(s), r.total(s)] for s in HEADINGS},
+            "failures": [list(f) for f in r.failures[:20]],
+        }
+        for r in reports
+    }
     return json.dumps({"dtype": dtype, "totals": totals(reports), "entries": entries}, indent=1) + "\n"
 
 
@@ -140,9 +163,12 @@ def main(argv=None):
         for report in reports:
             for stage, outcome, sample, message in report.failures:
                 print(f"{report.name} {stage} {outcome}, {sample}: {message}")
-    for path, text in ((chosen.markdown, as_markdown), (chosen.html, as_html),
-                       (chosen.json, lambda reports: as_json(reports, chosen.dtype)),
-                       (chosen.whole, lambda reports: "".join(f"{r.name}\n" for r in reports if r.whole))):
+    for path, text in (
+        (chosen.markdown, as_markdown),
+        (chosen.html, as_html),
+        (chosen.json, lambda reports: as_json(reports, chosen.dtype)),
+        (chosen.whole, lambda reports: "".join(f"{r.name}\n" for r in reports if r.whole)),
+    ):
         if path:
             Path(path).write_text(text(reports), encoding="utf-8")
 

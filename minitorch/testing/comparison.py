@@ -67,9 +67,11 @@ class _Comparison:
             return None if actual is expected else (f"None mismatch: {actual} is not {expected}", "")
         kinds = [_kind(x) for x in (actual, expected)]
         related = isinstance(actual, type(expected)) or isinstance(expected, type(actual))
-        if not kinds[0] or kinds[0] != kinds[1] or (kinds[0] == "tensor" and not (
-            type(actual) is type(expected) or (self.allow_subclasses and related)
-        )):
+        if (
+            not kinds[0]
+            or kinds[0] != kinds[1]
+            or (kinds[0] == "tensor" and not (type(actual) is type(expected) or (self.allow_subclasses and related)))
+        ):
             raise TypeError(
                 f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}."
             )
@@ -106,7 +108,11 @@ class _Comparison:
 
     def tensor(self, actual, expected):
         actual, expected = (x if isinstance(x, Tensor) else wrap(np.asarray(x)) for x in (actual, expected))
-        checks = [("shape", "shape", True), ("device", "device", self.check_device), ("dtype", "dtype", self.check_dtype)]
+        checks = [
+            ("shape", "shape", True),
+            ("device", "device", self.check_device),
+            ("dtype", "dtype", self.check_dtype),
+        ]
         for attribute, label, wanted in checks:
             if wanted and getattr(actual, attribute) != getattr(expected, attribute):
                 return _mismatch(label, getattr(actual, attribute), getattr(expected, attribute))

@@ -35,7 +35,9 @@ def make_tensor(
             f"but got noncontiguous={noncontiguous!r} and memory_format={memory_format!r}"
         )
     if requires_grad and not dtype.is_floating_point:
-        raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype!r}")
+        raise ValueError(
+            f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype!r}"
+        )
     low, high = _bounds(dtype, low, high)
     if dtype.is_floating_point:
         result = minitorch.empty(shape, device=device, dtype=dtype).uniform_(low, high)

@@ -6,7 +6,9 @@ zero-dimensional and empty tensors, non-contiguous memory, and samples in which 
 """
 
 import itertools
+import random
 
+import numpy as np
 import torch
 from torch.testing._internal.opinfo.core import BinaryUfuncInfo, ReductionOpInfo, UnaryUfuncInfo
 
@@ -19,6 +21,9 @@ TAKEN = 4  # of the table's samples each kind of extra sample is made from this 
 def table_samples(op, dtype, gradient, limit=None):
     """The table's samples; those that it gives only without grad are added at the end."""
     limit = AT_MOST.get(op.name, limit)
+    torch.manual_seed(0)
+    random.seed(0)
+    np.random.seed(0)
     try:
         found = list(itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=gradient), limit))
         if gradient:
@@ -51,31 +56,51 @@ def ordinary(sample):
 
 
 def extra_samples(op, sample, dtype):
-    """Pairs (kind, sample) made from one sample of the table. What torch refuses is no sample, and is left out later."""
+    """Pairs (kind, sample) made from one sample of the table. What torch refuses is left out later."""
     if not op.name.startswith("as_strided"):  # whose meaning depends on the memory layout
         yield "non-contiguous", sample.noncontiguous()
     if dtype.is_floating_point:
         if not op.name.startswith(UNROUNDED):
             yield "ties and kinks", changed(sample, lambda t: t.round())
         yield from one_grad_at_a_time(sample)
-    if isinstance(op, UnaryUfuncInfo | BinaryUfuncInfo | ReductionOpInfo):
-        if isinstance(sample.input, torch.Tensor) and sample.input.numel():
-            yield "0-d input", changed(sample, lambda t: t.reshape(-1)[0], only_input=True)
-            yield "empty", changed(sample, lambda t: t[:0] if t.dim() else t)
+    usual = isinstance(op, UnaryUfuncInfo | BinaryUfuncInfo | ReductionOpInfo)
+    if usual and isinstance(sample.input, torch.Tensor) and sample.input.numel():
+        yield "0-d input", changed(sample, lambda t: t.reshape(-1)[0], only_input=True)
+        yield "empty", changed(sample, lambda t: t[:0] if t.dim() else t)
 
 
 # Rounding makes these singular or degenerate: their results (or gradients) are then arbitrary, not wrong.
-UNROUNDED = ("linalg.", "svd", "qr", "cholesky", "lu", "geqrf", "pca_lowrank", "svd_lowrank", "ormqr", "inverse", "pinverse",
-             "logdet", "triangular_solve", "symeig", "det")
+UNROUNDED = (
+    "linalg.",
+    "svd",
+    "qr",
+    "cholesky",
+    "lu",
+    "geqrf",
+    "pca_lowrank",
+    "svd_lowrank",
+    "ormqr",
+    "inverse",
+    "pinverse",
+    "logdet",
+    "triangular_solve",
+    "symeig",
+    "det",
+)
 
 
 def changed(sample, function, only_input=False):
     """The sample with `function` applied to its floating point tensors, which keep their requires_grad."""
+
     def apply(value):
-        if not isinstance(value, torch.Tensor) or (only_input and value is not sample.input) or \
-                not value.dtype.is_floating_point:
+        if (
+            not isinstance(value, torch.Tensor)
+            or (only_input and value is not sample.input)
+            or not value.dtype.is_floating_point
+        ):
             return value
         return function(value.detach()).clone().requires_grad_(value.requires_grad)
+
     return sample.transform(apply)
 
 
@@ -85,6 +110,11 @@ def one_grad_at_a_time(sample):
     if len({id(t) for t in inputs}) < 2:
         return
     for number, chosen in enumerate(inputs[:4]):
-        yield f"grad of input {number} only", sample.transform(
-            lambda v, chosen=chosen: v.detach().requires_grad_(v is chosen)
-            if isinstance(v, torch.Tensor) and v.requires_grad else v)
+        yield (
+            f"grad of input {number} only",
+            sample.transform(
+                lambda v, chosen=chosen: (
+                    v.detach().requires_grad_(v is chosen) if isinstance(v, torch.Tensor) and v.requires_grad else v
+                )
+            ),
+        )

@@ -1,7 +1,7 @@
 """A stand-in for a torch tensor, which sends the calls torch would make to minitorch.
 
-Torch's own test tables (``op_db``) hold functions and samples written for torch: ``torch.add``, bound methods, lambdas
-such as ``lambda x: x.clone().fill_diagonal_(0)``. They run here unchanged. A ``StandIn`` is a torch tensor in name only:
+Torch's own test tables (``op_db``) hold functions and samples written for torch: ``torch.add``, methods, lambdas such
+as ``lambda x: x.clone().fill_diagonal_(0)``. They run here unchanged. A ``StandIn`` is a torch tensor in name only:
 it carries a minitorch Tensor, and torch's override protocol (``__torch_function__``, ``TorchFunctionMode``) hands each
 call made on it - function, method, property - to `send`, which makes the same call on minitorch.
 
@@ -57,8 +57,11 @@ def tree_map(function, tree):
     if isinstance(tree, torch.Size | minitorch.Size):
         return function(tree)
     if isinstance(tree, list | tuple):
-        return type(tree)(tree_map(function, t) for t in tree) if type(tree) in (list, tuple) else \
-            tuple(tree_map(function, t) for t in tree)
+        return (
+            type(tree)(tree_map(function, t) for t in tree)
+            if type(tree) in (list, tuple)
+            else tuple(tree_map(function, t) for t in tree)
+        )
     if isinstance(tree, dict):
         return {key: tree_map(function, value) for key, value in tree.items()}
     return function(tree)
@@ -75,8 +78,9 @@ def copied(tensor):
     """A torch copy with the strides, the overlaps and the gaps of the original; a leaf like it."""
     plain = tensor.detach()
     if tensor.layout is torch.strided:
-        plain = torch.empty(0, dtype=tensor.dtype).set_(plain.untyped_storage().clone(), tensor.storage_offset(),
-                                                        tensor.shape, tensor.stride())
+        plain = torch.empty(0, dtype=tensor.dtype).set_(
+            plain.untyped_storage().clone(), tensor.storage_offset(), tensor.shape, tensor.stride()
+        )
     return plain.requires_grad_(tensor.requires_grad)
 
 
@@ -90,8 +94,9 @@ def array_of(tensor):
     else:
         flat = storage.numpy()
     size = flat.itemsize
-    return np.ndarray(tuple(tensor.shape), flat.dtype, flat, tensor.storage_offset() * size,
-                      [step * size for step in tensor.stride()])
+    return np.ndarray(
+        tuple(tensor.shape), flat.dtype, flat, tensor.storage_offset() * size, [step * size for step in tensor.stride()]
+    )
 
 
 def to_mini(value):
@@ -132,8 +137,17 @@ def to_torch(value):
     return TO_TORCH.get(value, value) if isinstance(value, dtypes.dtype) else value
 
 
-SPACES = ("torch", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft", "torch.masked",
-          "torch.signal.windows", "torch.nn.init", "torch.Tensor")
+SPACES = (
+    "torch",
+    "torch.nn.functional",
+    "torch.linalg",
+    "torch.special",
+    "torch.fft",
+    "torch.masked",
+    "torch.signal.windows",
+    "torch.nn.init",
+    "torch.Tensor",
+)
 
 
 def find(owner, dotted):
@@ -145,7 +159,7 @@ def find(owner, dotted):
 
 
 def _public_functions():
-    """id of each public function of torch -> (its dotted name without the leading ``torch.``, itself to keep the id)."""
+    """id of each public function of torch -> (its dotted name without ``torch.``, itself: that keeps the id)."""
     found = {}
     for space in SPACES:
         owner = find(torch, space.removeprefix("torch"))
@@ -209,6 +223,7 @@ def _seeding_both():
     def manual_seed(seed):
         minitorch.manual_seed(seed)
         return theirs(seed)
+
     torch.manual_seed = manual_seed
     try:
         yield

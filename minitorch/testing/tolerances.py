@@ -6,12 +6,19 @@ import numpy as np
 DEFAULT = {"float64": 1e-10, "float32": 2e-5, "int64": 1e-6, "bool": 1e-6}
 
 # Entry -> (float64, float32) tolerance; each with its reason.
-EXCEPTIONS = {
-}
+EXCEPTIONS = {}
 
 # Entries whose values are not defined (uninitialised memory): shape and dtype are compared.
-UNDEFINED = {"empty", "empty_like", "new_empty", "new_empty_strided", "empty_strided", "empty_permuted", "resize_",
-             "resize_as_"}
+UNDEFINED = {
+    "empty",
+    "empty_like",
+    "new_empty",
+    "new_empty_strided",
+    "empty_strided",
+    "empty_permuted",
+    "resize_",
+    "resize_as_",
+}
 
 
 def tolerance(name, dtype):

@@ -22,8 +22,11 @@ THREADS = 2
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_variable, str(THREADS))  # before the first import of either framework
 
-MEMORY = {"MLP 784-1024-1024-10": "MLP 784-1024-1024-10, SGD, batch 256", "LeNet": "LeNet, 64x1x28x28",
-          "GPT": "GPT, 4 layers, d=128, T=64, B=16"}
+MEMORY = {
+    "MLP 784-1024-1024-10": "MLP 784-1024-1024-10, SGD, batch 256",
+    "LeNet": "LeNet, 64x1x28x28",
+    "GPT": "GPT, 4 layers, d=128, T=64, B=16",
+}
 
 
 def load(name):
@@ -65,8 +68,9 @@ def compare(workload, frameworks, seconds):
 
 def in_a_process(code):
     """The JSON that a fresh interpreter prints."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
-                          cwd=os.getcwd(), env=os.environ)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=os.getcwd(), env=os.environ
+    )
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -82,6 +86,7 @@ def peak_bytes(name, workload):
 
 def measure_peak(name, workload):
     from tests.benchmarks.workloads import WORKLOADS
+
     step = built(load(name), WORKLOADS[workload])
     with open("/proc/self/statm") as file:
         before = int(file.read().split()[1]) * resource.getpagesize()
@@ -91,7 +96,13 @@ def measure_peak(name, workload):
 
 
 def readable(seconds):
-    return f"{seconds * 1e6:.1f} us" if seconds < 1e-3 else f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
+    return (
+        f"{seconds * 1e6:.1f} us"
+        if seconds < 1e-3
+        else f"{seconds * 1e3:.2f} ms"
+        if seconds < 1
+        else f"{seconds:.2f} s"
+    )
 
 
 def geometric_mean(ratios):
@@ -109,6 +120,7 @@ def processor():
 def measurements(only, seconds):
     """Rows (name, size, minitorch, torch, formatter), as they are measured."""
     from tests.benchmarks.workloads import WORKLOADS
+
     # minitorch first: torch brings its own OpenMP runtime
     frameworks = [load("minitorch"), load("torch")]
     for workload in WORKLOADS.values():

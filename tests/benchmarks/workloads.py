@@ -13,6 +13,7 @@ WORKLOADS: dict[str, "Workload"] = {}
 @dataclasses.dataclass
 class Workload:
     """`size` says which geometric mean it counts in: small ones are dominated by overhead, large ones by arithmetic."""
+
     name: str
     size: str
     build: Callable
@@ -22,11 +23,13 @@ def workload(name: str, size: str):
     def register(build):
         WORKLOADS[name] = Workload(name, size, build)
         return build
+
     return register
 
 
 def training_step(fw, model, inputs, target, optimizer):
     """The step everyone writes: forward, loss, backward, update."""
+
     def step():
         optimizer.zero_grad()
         logits = model(inputs)
@@ -34,6 +37,7 @@ def training_step(fw, model, inputs, target, optimizer):
         loss.backward()
         optimizer.step()
         return loss
+
     return step
 
 
@@ -51,6 +55,7 @@ def _(fw):
         loss = (a * b).sum()
         loss.backward()
         return loss
+
     return step
 
 
@@ -91,9 +96,19 @@ def _(fw):
 def _(fw):
     nn = fw.nn
     model = nn.Sequential(
-        nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-        nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))
+        nn.Conv2d(1, 6, 5, padding=2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(6, 16, 5),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(400, 120),
+        nn.ReLU(),
+        nn.Linear(120, 84),
+        nn.ReLU(),
+        nn.Linear(84, 10),
+    )
     inputs, target = fw.randn(64, 1, 28, 28), fw.randint(0, 10, (64,))
     return training_step(fw, model, inputs, target, fw.optim.SGD(model.parameters(), lr=0.01, momentum=0.9))
 
@@ -115,8 +130,16 @@ def _(fw):
             return (self.norm2(self.conv2(y)) + x).relu()
 
     model = nn.Sequential(
-        nn.Conv2d(3, 32, 3, padding=1, bias=False), nn.BatchNorm2d(32), nn.ReLU(),
-        Block(32), nn.MaxPool2d(2), Block(32), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10))
+        nn.Conv2d(3, 32, 3, padding=1, bias=False),
+        nn.BatchNorm2d(32),
+        nn.ReLU(),
+        Block(32),
+        nn.MaxPool2d(2),
+        Block(32),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(32, 10),
+    )
     inputs, target = fw.randn(16, 3, 32, 32), fw.randint(0, 10, (16,))
     return training_step(fw, model, inputs, target, fw.optim.SGD(model.parameters(), lr=0.01, momentum=0.9))
 
@@ -133,8 +156,9 @@ def gpt_step(fw, layers, width, heads, length, batch, vocabulary=256):
 
         def forward(self, x):
             b, t, c = x.shape
-            q, k, v = (z.view(b, t, heads, c // heads).transpose(1, 2)
-                       for z in self.qkv(self.norm1(x)).split(width, dim=2))
+            q, k, v = (
+                z.view(b, t, heads, c // heads).transpose(1, 2) for z in self.qkv(self.norm1(x)).split(width, dim=2)
+            )
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
             x = x + self.out(y.transpose(1, 2).contiguous().view(b, t, c))
             return x + self.down(F.gelu(self.up(self.norm2(x))))
@@ -193,6 +217,7 @@ def _(fw):
     def epoch():
         for _ in loader:
             pass
+
     return epoch
 
 
@@ -203,6 +228,7 @@ def _(fw):
     def predict():
         with fw.no_grad():
             return model(sample).argmax(1)
+
     return predict
 
 
@@ -210,11 +236,23 @@ def _(fw):
 def _(fw):
     nn = fw.nn
     model = nn.Sequential(
-        nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10)).eval()
+        nn.Conv2d(1, 6, 5, padding=2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(6, 16, 5),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(400, 120),
+        nn.ReLU(),
+        nn.Linear(120, 84),
+        nn.ReLU(),
+        nn.Linear(84, 10),
+    ).eval()
     sample = fw.randn(1, 1, 28, 28)
 
     def predict():
         with fw.no_grad():
             return model(sample).argmax(1)
+
     return predict

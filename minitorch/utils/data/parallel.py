@@ -121,7 +121,7 @@ class ParallelIterator(LoaderIterator):
             " there must stand under `if __name__ == \"__main__\":`, and the dataset must be importable from a module"
         )
 
-    def close(self) -> None:
+    def close(self, grace: float = GRACE) -> None:
         """End the workers; in bounded time, whatever they are doing."""
         if self._closed or os.getpid() != self._owner:
             return
@@ -130,7 +130,7 @@ class ParallelIterator(LoaderIterator):
         for worker in self._workers:
             worker.channel.close()  # a worker ends when it next reads or writes
         self._selector.close()
-        deadline = time.monotonic() + GRACE
+        deadline = time.monotonic() + grace
         for end in (None, "terminate", "kill"):
             for worker in self._workers:
                 if end and worker.process.is_alive():
@@ -166,7 +166,7 @@ class ParallelIterator(LoaderIterator):
         if not self._workers[worker_id].heard and self._method != "fork":
             message += " " + self._advice
         self._failure = message
-        self.close()
+        self.close(grace=0.1)  # the loop should hear of it now, not after a long sample of another worker
         raise RuntimeError(message)
 
     # -- an epoch
