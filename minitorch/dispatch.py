@@ -504,6 +504,8 @@ def _snapshot(tensor: Tensor) -> Tensor:
 
 def write(target: Any, value: Any) -> None:
     """Copy into memory that need not be contiguous; refuse memory in which elements coincide."""
+    if target.size == 0:
+        return
     if not target.flags.writeable or 0 in target.strides:
         for n, s in zip(target.shape, target.strides, strict=True):
             if s == 0 and n > 1:
