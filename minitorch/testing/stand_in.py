@@ -94,6 +94,8 @@ def array_of(tensor):
     else:
         flat = storage.numpy()
     size = flat.itemsize
+    if tensor.numel() == 0:
+        return np.empty(tuple(tensor.shape), flat.dtype)
     return np.ndarray(
         tuple(tensor.shape), flat.dtype, flat, tensor.storage_offset() * size, [step * size for step in tensor.stride()]
     )

@@ -5,6 +5,9 @@ import numpy as np
 # dtype of the sample -> relative tolerance, which also holds absolutely for numbers below the scale of the tensor.
 DEFAULT = {"float64": 1e-10, "float32": 2e-5, "int64": 1e-6, "bool": 1e-6}
 
+# No tensor is compared on a scale below this: what should cancel to zero is rounding noise, and differs.
+NOISE = {"float64": 1e-3, "float32": 1e-1, "int64": 1.0, "bool": 1.0}
+
 # Entry -> (float64, float32) tolerance; each with its reason.
 EXCEPTIONS = {}
 
@@ -36,7 +39,7 @@ def close(actual, expected, name, dtype):
         rtol = max(rtol, 2 * float(np.finfo(np.float16).eps) if actual.dtype == np.float16 else 2**-7)
     actual, expected = np.asarray(actual, np.float64), np.asarray(expected, np.float64)
     finite = np.isfinite(expected)
-    scale = min(1.0, float(np.max(np.abs(expected), where=finite, initial=0.0)) or 1.0)
+    scale = min(1.0, max(NOISE[dtype], float(np.max(np.abs(expected), where=finite, initial=0.0))))
     same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
     near = finite & np.isfinite(actual) & (np.abs(actual - expected) <= rtol * (np.abs(expected) + scale))
     return bool(np.all(same | near))
