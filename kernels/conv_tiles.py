@@ -26,12 +26,14 @@ from .parallel import compiled, get_num_threads, pays, run_slices
 from .simd import dot_tile, outer_tile  # noqa: F401 - looked up by name when the loops below are compiled
 
 FROM = 1 << 21  # multiply-adds from which loading Numba is repaid
+SLICE = 1 << 19  # multiply-adds worth handing to a thread
+PARTS = 8  # into how many sums a weight's gradient is split, that threads may work on them side by side
 CHUNK = 1 << 18  # bytes of packed image that a thread works on at a time: they should stay in its second-level cache
 
 
 @functools.lru_cache(maxsize=512)
 def _forward_plan(size, kernel, stride, padding, dilation, out):
-    """(pack, pitch, rows, shifts, dests): where the phases of an image lie, and which row and shift each tap is.
+    """(pack, pitch, rows, shifts): where the phases of an image lie, and which row and shift each tap is.
 
     pack (phases, 3, 4): along each dimension the first place of the image, the step, how many, and where they go.
     pitch (3,): the sizes of the box in which a phase lies. rows, shifts (taps,): the phase that a tap looks in, and how far along.
@@ -54,7 +56,7 @@ def _forward_plan(size, kernel, stride, padding, dilation, out):
         places = [t * d for t, d in zip(tap, dilation)]
         rows.append(names.index(tuple(place % st for place, st in zip(places, stride))))
         shifts.append(_linear([place // st for place, st in zip(places, stride)], pitch))
-    return pack, np.array(pitch, np.int64), np.array(rows), np.array(shifts), None
+    return pack, np.array(pitch, np.int64), np.array(rows), np.array(shifts)
 
 
 @functools.lru_cache(maxsize=512)
@@ -101,6 +103,24 @@ def _linear(index, sizes):
     return place
 
 
+@functools.lru_cache(maxsize=512)
+def _places(pitch, counts, samples, lanes):
+    """Where the vectors begin that cover the results: `counts` places along each dimension of a box of `pitch`, for `samples` of them.
+
+    Between rows, and between samples, a vector that would hold no result is left out.
+    """
+    n, d, h = (np.arange(count) for count in (samples, *counts[:2]))
+    rows = (((n[:, None, None] * pitch[0] + d[:, None]) * pitch[1]) + h).ravel() * pitch[2]
+    places, covered = [], 0
+    for row in rows.tolist():
+        covered = max(covered, row)
+        more = range(covered, row + counts[2], lanes)
+        places += more
+        if more:
+            covered = more[-1] + lanes
+    return np.array(places, np.int64)
+
+
 @compiled
 def _pack(x, n0, n1, group, first_channel, channels, pack, pitch, packed, sample_rows):
     """Write samples n0 .. n1 of x (N, G, C, D, H, W) where `pack` says: packed (C, phases, sample_rows, *pitch), flat.
@@ -130,61 +150,68 @@ def _pack(x, n0, n1, group, first_channel, channels, pack, pitch, packed, sample
 
 
 @compiled
-def _correlate(start, stop, x, y, w, bias, pack, pitch, offsets, dests, tap_counts, chunk, splits, lanes, vectors, length):
+def _unpack(sums, y, bias, dest, pitch):
+    """The results that lie in `sums` with `pitch`, plus `bias`, to their places in y (N, D, H, W)."""
+    d0, dn, dc = dest[0]
+    h0, hn, hc = dest[1]
+    w0, wn, wc = dest[2]
+    for n in range(len(y)):
+        for d in range(dc):
+            for h in range(hc):
+                at = ((n * pitch[0] + d) * pitch[1] + h) * pitch[2]
+                source = sums[at:at + wc]
+                target = y[n, d0 + d * dn, h0 + h * hn]
+                if wn == 1:
+                    target = target[w0:w0 + wc]
+                    for q in range(wc):
+                        target[q] = source[q] + bias
+                else:
+                    for q in range(wc):
+                        target[w0 + q * wn] = source[q] + bias
+
+
+@compiled
+def _correlate(start, stop, x, y, w, bias, pack, pitch, offsets, dests, tap_counts, places, place_counts, chunk, splits, vectors, length):
     """Items start .. stop of (chunk of samples, group, split of the output's channels).
 
-    x (N, G, C, D, H, W), y (N, G, O, D', H', W'), w (G, rows, O), bias (G, O) or empty. dests as above, y's phase j summing over
-    `tap_counts[j]` taps of each channel: rows of w and offsets are by phase, then channel, then tap.
+    x (N, G, C, D, H, W), y (N, G, O, D', H', W'), bias (G, O) or empty; w (G, blocks of O, rows, channels of the block), flat. dests as above,
+    phase j of y summing over `tap_counts[j]` taps of each channel (rows of w and offsets are by phase, then channel, then tap), and
+    computed at `place_counts[j]` of the places.
     """
     samples, groups, channels = x.shape[0], x.shape[1], x.shape[2]
     outputs = y.shape[2]
     blocks = (outputs + 3) // 4
-    plane = pitch[0] * pitch[1] * pitch[2]
     packed = np.zeros(length, x.dtype)
-    sums_pitch = chunk * plane + lanes
+    sums_pitch = chunk * pitch[0] * pitch[1] * pitch[2] + 64
     sums = np.empty(4 * sums_pitch, x.dtype)
-    flat_w = w.reshape(w.size)
     for item in range(start, stop):
         split, group, n0 = item % splits, item // splits % groups, item // (splits * groups) * chunk
         n1 = min(samples, n0 + chunk)
         _pack(x, n0, n1, group, 0, channels, pack, pitch, packed, chunk + (len(pack) > 1))
-        r0 = 0
+        r0 = p0 = 0
         for j in range(len(dests)):
-            d0, dn, dc = dests[j, 0]
-            h0, hn, hc = dests[j, 1]
-            w0, wn, wc = dests[j, 2]
             rows = tap_counts[j] * channels
-            last = ((((n1 - n0 - 1) * pitch[0] + dc - 1) * pitch[1]) + hc - 1) * pitch[2] + wc
-            wide = (last + lanes - 1) // lanes
-            tiles = (wide + vectors - 1) // vectors
+            dc, hc, wc = dests[j, :, 2]
+            end = (((n1 - n0 - 1) * pitch[0] + dc - 1) * pitch[1] + hc - 1) * pitch[2] + wc
+            here = np.searchsorted(places[p0:p0 + place_counts[j]], end)  # fewer in the last chunk
+            tiles = (here + vectors - 1) // vectors
             for block in range(split * blocks // splits, (split + 1) * blocks // splits):
                 o = block * outputs // blocks
                 m = (block + 1) * outputs // blocks - o
+                w0 = group * len(offsets) * outputs + len(offsets) * o + r0 * m
                 for tile in range(tiles):
-                    v0 = tile * wide // tiles
-                    v = (tile + 1) * wide // tiles - v0
-                    outer_tile(m, v, (sums, v0 * lanes, sums_pitch, packed, v0 * lanes, offsets, r0, rows,
-                                      flat_w, (group * w.shape[1] + r0) * outputs + o, outputs))
+                    first = tile * here // tiles
+                    v = (tile + 1) * here // tiles - first
+                    outer_tile(m, v, (sums, 0, sums_pitch, packed, offsets, r0, rows, places, p0 + first, w, w0))
                 for i in range(m):
                     shift = bias[group, o + i] if bias.size else x.dtype.type(0)
-                    for n in range(n1 - n0):
-                        for d in range(dc):
-                            for h in range(hc):
-                                at = i * sums_pitch + ((n * pitch[0] + d) * pitch[1] + h) * pitch[2]
-                                source = sums[at:at + wc]
-                                target = y[n0 + n, group, o + i, d0 + d * dn, h0 + h * hn]
-                                if wn == 1:
-                                    target = target[w0:w0 + wc]
-                                    for q in range(wc):
-                                        target[q] = source[q] + shift
-                                else:
-                                    for q in range(wc):
-                                        target[w0 + q * wn] = source[q] + shift
+                    _unpack(sums[i * sums_pitch:], y[n0:n1, group, o + i], shift, dests[j], pitch)
             r0 += rows
+            p0 += place_counts[j]
 
 
 @compiled
-def _weight_dots(start, stop, g, x, parts, pack, pitch, g_pack, offsets, chunk, splits, lanes, vectors, length):
+def _weight_dots(start, stop, g, x, parts, pack, g_pack, pitch, offsets, places, chunk, splits, lanes, vectors, length):
     """Items start .. stop of (part of the samples, group, split of g's channels): parts[part, group] (O, rows) += g rows^T.
 
     A part is summed by one thread, however many there are, so that the result does not depend on their number.
@@ -192,42 +219,32 @@ def _weight_dots(start, stop, g, x, parts, pack, pitch, g_pack, offsets, chunk, 
     samples, groups, channels = x.shape[0], x.shape[1], x.shape[2]
     outputs, rows = parts.shape[2], parts.shape[3]
     blocks = (outputs + 3) // 4
+    tiles = (rows + vectors - 1) // vectors
     plane = pitch[0] * pitch[1] * pitch[2]
     chunks = (samples + chunk - 1) // chunk
     packed = np.zeros(length, x.dtype)
-    g_length = (chunk * plane + lanes - 1) // lanes * lanes
-    # As for x, the samples of a channel follow each other, and a channel's row ends in zeros.
-    g_rows = np.zeros(((outputs + splits - 1) // splits + 4) * g_length, x.dtype)
+    g_pitch = chunk * plane + lanes
+    g_rows = np.zeros(4 * g_pitch, x.dtype)
     flat = parts.reshape(parts.size)
-    rest = (rows + vectors - 1) // vectors
     for item in range(start, stop):
         split, group, part = item % splits, item // splits % groups, item // (splits * groups)
-        first_block, last_block = split * blocks // splits, (split + 1) * blocks // splits
-        o_first, o_last = first_block * outputs // blocks, last_block * outputs // blocks
-        for piece in range(part * chunks // parts.shape[0], (part + 1) * chunks // parts.shape[0]):
+        for piece in range(part * chunks // len(parts), (part + 1) * chunks // len(parts)):
             n0, n1 = piece * chunk, min(samples, (piece + 1) * chunk)
             _pack(x, n0, n1, group, 0, channels, pack, pitch, packed, chunk + (len(pack) > 1))
-            for o in range(o_last - o_first):
-                _pack(g, n0, n1, group, o_first + o, 1, g_pack, pitch, g_rows[o * g_length:], chunk)
-                g_rows[o * g_length + (n1 - n0) * plane:(o + 1) * g_length] = 0  # what a longer chunk before left there
-            wide = ((n1 - n0) * plane + lanes - 1) // lanes
-            for block in range(first_block, last_block):
+            end = (n1 - n0) * plane
+            here = np.searchsorted(places, end)
+            for block in range(split * blocks // splits, (split + 1) * blocks // splits):
                 o = block * outputs // blocks
                 m = (block + 1) * outputs // blocks - o
-                for tile in range(rest):
-                    r0 = tile * rows // rest
-                    v = (tile + 1) * rows // rest - r0
-                    dot_tile(m, v, (flat, ((part * groups + group) * outputs + o) * rows + r0, rows, packed, 0, offsets, r0, wide,
-                                    g_rows, (o - o_first) * g_length, g_length))
-
-
-def _as_3d(*tuples):
-    """Tuples of one, two or three values as three: dimensions in front with the first argument's value."""
-    return [(fill,) * (3 - len(value)) + tuple(value) for fill, value in tuples]
-
-
-def _geometry(size, kernel, stride, padding, dilation, out):
-    return _as_3d((1, size), (1, kernel), (1, stride), (0, padding), (1, dilation), (1, out))
+                for i in range(m):
+                    row = g_rows[i * g_pitch:(i + 1) * g_pitch]
+                    row[end:] = 0  # what a longer chunk before left there
+                    _pack(g, n0, n1, group, o + i, 1, g_pack, pitch, row, chunk)
+                for tile in range(tiles):
+                    r0 = tile * rows // tiles
+                    v = (tile + 1) * rows // tiles - r0
+                    dot_tile(m, v, (flat, ((part * groups + group) * outputs + o) * rows + r0, rows, packed, offsets, r0,
+                                    places, here, g_rows, 0, g_pitch))
 
 
 def serves(macs, *arrays):
@@ -235,42 +252,61 @@ def serves(macs, *arrays):
     return macs > 0 and pays(macs, *arrays, floor=FROM)
 
 
-def _chunk(samples, channels, phases, plane, itemsize, shares):
-    """How many samples to work on at a time: as many as the cache holds, and few enough that there are `shares` of them."""
-    return max(1, min(CHUNK // max(1, channels * phases * plane * itemsize), -(-samples // shares)))
+def _three(values, fill):
+    """One, two or three values as three: dimensions in front with the value `fill`."""
+    return (fill,) * (3 - len(values)) + tuple(values)
 
 
-def _run_correlate(x, w, y, bias, groups, pack, pitch, offsets, dests, tap_counts):
+def _geometry(size, kernel, stride, padding, dilation, out):
+    return [_three(values, fill) for values, fill in ((size, 1), (kernel, 1), (stride, 1), (padding, 0), (dilation, 1), (out, 1))]
+
+
+def _chunk(samples, bytes_each, shares):
+    """How many samples to work on at a time: as many as the cache holds, in a number of chunks that `shares` divides."""
+    chunks = -(-samples // max(1, CHUNK // bytes_each))
+    return max(1, samples // (-(-chunks // shares) * shares))
+
+
+def _run_correlate(x, w, y, bias, groups, pack, pitch, rows, shifts, dests, tap_counts):
+    """`w` (G, rows, O) as a list of its phases; see `_correlate`."""
     samples, outputs = len(x), y.shape[1] // groups
-    x = x.reshape(samples, groups, x.shape[1] // groups, *_as_3d((1, x.shape[2:]))[0])
-    plane, lanes, vectors = int(pitch.prod()), simd.lanes(x.itemsize), simd.vectors()
+    x = x.reshape(samples, groups, x.shape[1] // groups, *_three(x.shape[2:], 1))
+    y_3d = y.reshape(samples, groups, outputs, *_three(y.shape[2:], 1))
+    plane, channels = int(pitch.prod()), x.shape[2]
     threads = get_num_threads()
-    chunk = _chunk(samples, x.shape[2], len(pack), plane, x.itemsize, -(-threads // groups))
-    rows, shifts = offsets
-    samples_apart = chunk + (len(pack) > 1)  # see _pack
-    offsets = rows * (samples_apart * plane) + shifts
+    chunk = _chunk(samples, channels * len(pack) * plane * x.itemsize, -(-threads // groups))
     items = -(-samples // chunk) * groups
     splits = min(-(-outputs // 4), -(-threads // items)) if items < threads else 1
-    length = x.shape[2] * len(pack) * samples_apart * plane + int(shifts.max(initial=0)) + lanes
+    samples_apart = chunk + (len(pack) > 1)  # see _pack
+    offsets = rows * (samples_apart * plane) + shifts
+    length = channels * len(pack) * samples_apart * plane + int(shifts.max(initial=0)) + simd.lanes(x.itemsize)
+    places = [_places(tuple(pitch.tolist()), tuple(dest[:, 2].tolist()), chunk, simd.lanes(x.itemsize)) for dest in dests]
     bias = np.empty((0, 0), x.dtype) if bias is None else bias.reshape(groups, outputs)
     work = offsets.size * outputs * chunk * plane
-    run_slices(_correlate, items * splits, x, y.reshape(samples, groups, outputs, *_as_3d((1, y.shape[2:]))[0]), w, bias, pack, pitch,
-               offsets, dests, tap_counts, chunk, splits, lanes, vectors, length, grain=max(1, SLICE // work))
+    run_slices(_correlate, items * splits, x, y_3d, _blocks(w, groups, outputs), bias, pack, pitch, offsets, dests, tap_counts,
+               np.concatenate(places), np.array([len(p) for p in places]), chunk, splits, simd.vectors(), length, grain=max(1, SLICE // work))
     return y
 
 
-SLICE = 1 << 19  # multiply-adds worth handing to a thread
+def _blocks(parts, groups, outputs):
+    """Phases of a weight, each (G, rows, O), as one flat array (G, blocks of O, rows, channels of the block)."""
+    w = np.concatenate(parts, 1) if len(parts) > 1 else parts[0]
+    blocks = -(-outputs // simd.ROWS)
+    if outputs % blocks == 0:
+        return w.reshape(groups, -1, blocks, outputs // blocks).transpose(0, 2, 1, 3).ravel()
+    cuts = [block * outputs // blocks for block in range(blocks + 1)]
+    return np.concatenate([w[:, :, start:stop].reshape(groups, -1) for start, stop in itertools.pairwise(cuts)], 1).ravel()
 
 
 def forward(x, w, bias, shape, stride, padding, dilation, groups):
     """`y = conv(x, w) + bias`, of `shape`; everything C-contiguous and of one floating type."""
     size, kernel, stride, padding, dilation, out = _geometry(x.shape[2:], w.shape[2:], stride, padding, dilation, shape[2:])
-    pack, pitch, rows, shifts, _ = _forward_plan(size, kernel, stride, padding, dilation, out)
+    pack, pitch, rows, shifts = _forward_plan(size, kernel, stride, padding, dilation, out)
     channels = w.shape[1]
     rows = (np.arange(channels)[:, None] * len(pack) + rows).ravel()
-    w = np.ascontiguousarray(w.reshape(groups, -1, channels * len(shifts)).swapaxes(1, 2))
+    w = w.reshape(groups, -1, channels * len(shifts)).swapaxes(1, 2)
     dests = np.array([[(0, 1, o) for o in out]], np.int64)
-    return _run_correlate(x, w, np.empty(shape, x.dtype), bias, groups, pack, pitch, (rows, np.tile(shifts, channels)), dests,
+    return _run_correlate(x, [w], np.empty(shape, x.dtype), bias, groups, pack, pitch, rows, np.tile(shifts, channels), dests,
                           np.array([len(shifts)], np.int64))
 
 
@@ -280,36 +316,33 @@ def input_grad(g, w, shape, stride, padding, dilation, groups):
     pack, pitch, taps, shifts, dests = _input_grad_plan(size, kernel, stride, padding, dilation, out)
     channels, outputs = w.shape[0] // groups, w.shape[1]
     w = w.reshape(groups, channels, outputs, -1)
-    counts = np.array([len(group) for group in taps], np.int64)
+    counts = np.array([len(phase) for phase in taps], np.int64)
     # Rows by phase of the result, then channel of g, then tap.
-    parts = [w[..., group].transpose(0, 1, 3, 2).reshape(groups, -1, outputs) for group in taps]
-    w = np.ascontiguousarray(np.concatenate(parts, 1) if len(parts) > 1 else parts[0])
-    ends = np.cumsum(counts)
-    shifts = np.concatenate([np.tile(shifts[end - count:end], channels) for end, count in zip(ends, counts)])
+    w = [w[..., phase].transpose(0, 1, 3, 2).reshape(groups, -1, outputs) for phase in taps]
+    shifts = np.concatenate([np.tile(shifts[end - count:end], channels) for end, count in zip(np.cumsum(counts), counts)])
     rows = np.concatenate([np.repeat(np.arange(channels), count) for count in counts])
     whole = dests[:, :, 2].prod(1).sum() == math.prod(size)
     y = (np.empty if whole else np.zeros)(shape, g.dtype)
-    return _run_correlate(g, w, y, None, groups, pack, pitch, (rows, shifts), dests, counts)
+    return _run_correlate(g, w, y, None, groups, pack, pitch, rows, shifts, dests, counts)
 
 
 def weight_grad(g, x, shape, stride, padding, dilation, groups):
     """The gradient for a weight of `shape`. (A nan or inf in x may reach entries that it should not: places between rows meet it with zero.)"""
     size, kernel, stride, padding, dilation, out = _geometry(x.shape[2:], shape[2:], stride, padding, dilation, g.shape[2:])
-    pack, pitch, rows, shifts, _ = _forward_plan(size, kernel, stride, padding, dilation, out)
+    pack, pitch, rows, shifts = _forward_plan(size, kernel, stride, padding, dilation, out)
     samples, outputs, channels = len(x), shape[0] // groups, shape[1]
-    plane, lanes, vectors = int(pitch.prod()), simd.lanes(x.itemsize), simd.vectors()
-    chunk = _chunk(samples, channels, len(pack), plane, x.itemsize, PARTS)
+    plane, lanes = int(pitch.prod()), simd.lanes(x.itemsize)
+    chunk = _chunk(samples, channels * len(pack) * plane * x.itemsize, min(samples, -(-PARTS // groups)))
     parts = max(1, min(PARTS // groups, -(-samples // chunk)))
     splits = max(1, min(PARTS // (parts * groups), -(-outputs // 4)))
     samples_apart = chunk + (len(pack) > 1)
     offsets = ((np.arange(channels)[:, None] * len(pack) + rows) * (samples_apart * plane) + shifts).ravel()
+    places = _places(tuple(pitch.tolist()), out, chunk, lanes)
     sums = np.zeros((parts, groups, outputs, channels * len(shifts)), x.dtype)
     g_pack = np.array([[(0, 1, o, 0) for o in out]], np.int64)
     length = channels * len(pack) * samples_apart * plane + int(shifts.max(initial=0)) + lanes
     work = samples * plane * outputs * channels * len(shifts)
     run_slices(_weight_dots, parts * groups * splits, g.reshape(samples, groups, outputs, *out), x.reshape(samples, groups, channels, *size),
-               sums, pack, pitch, g_pack, offsets, chunk, splits, lanes, vectors, length, grain=max(1, SLICE * parts * splits // work))
+               sums, pack, g_pack, pitch, offsets, places, chunk, splits, lanes, simd.vectors(), length,
+               grain=max(1, SLICE * parts * splits // work))
     return (sums.sum(0) if parts > 1 else sums).reshape(shape)
-
-
-PARTS = 8  # into how many sums a weight's gradient is split, that threads may work on them side by side

@@ -3,11 +3,11 @@
 Numba's compiler turns a loop into vector instructions, but it keeps a *block* of running sums in memory, so each multiply-add waits for a load
 and a store. These two functions are written out as LLVM instructions instead: a block of `m` rows by `v` vectors of sums is held in registers
 for the whole of the inner loop, which brings a core to its peak (BLAS libraries do the same in assembler, oneDNN in a just-in-time compiler).
-Both read one operand through a table of offsets: row r of the matrix `x` begins at `x[base + offsets[r]]`. So rows may overlap, which is all that
-the columns of a convolution are: the image, shifted.
+Both read one operand through a table of offsets: row r of the matrix `x` begins at `x[offsets[r]]`. So rows may overlap, which is all that
+the columns of a convolution are: the image, shifted. A second table says at which places l along the rows there is a vector to work on.
 
-    outer_tile:  y[i, l]  = sum_r w[r, i] x[r, l]           i < m rows, l < v * lanes
-    dot_tile:    y[i, j] += sum_l g[i, l] x[j, l]           i < m rows, j < v, l < n * lanes
+    outer_tile:  y[i, l]  = sum_r w[r, i] x[r, l]           i < m rows, l in v vectors
+    dot_tile:    y[i, j] += sum_l g[i, l] x[j, l]           i < m rows, j < v rows, l in any number of vectors
 
 A vector holds `lanes(itemsize)` numbers; m is at most `ROWS` and v at most `vectors()`, chosen to fit the processor's registers.
 """
@@ -160,34 +160,37 @@ class _Emitter:
 
 
 @_Tile
-def outer_tile(e, m, v, y, y0, pitch, x, x0, offsets, r0, count, w, w0, w_pitch):
-    """`y[y0 + i * pitch + l] = sum_r w[w0 + r * w_pitch + i] * x[x0 + offsets[r0 + r] + l]`, r < count."""
+def outer_tile(e, m, v, y, y0, pitch, x, offsets, r0, count, places, p0, w, w0):
+    """`y[y0 + i * pitch + l] = sum_r w[w0 + r * m + i] * x[offsets[r0 + r] + l]`, r < count, l in the v vectors that begin at `places[p0:]`."""
     b = e.builder
     sums = e.sums(m, v)
+    begin = [e.scalar_at(places, p0, e.int(j)) for j in range(v)]
+    xs_at = [e.at(x, l) for l in begin]
     with e.loop(count) as loop:
-        start = e.add(x0, e.scalar_at(offsets, r0, loop.index))
-        xs = [e.load(x, start, e.int(j * e.lanes)) for j in range(v)]
-        row = e.add(w0, b.mul(loop.index, w_pitch))
+        shift = e.scalar_at(offsets, r0, loop.index)
+        xs = [e.load(pointer, shift) for pointer in xs_at]
+        row = e.add(w0, b.mul(loop.index, e.int(m)))
         for i in range(m):
             weight = e.splat(e.scalar_at(w, row, e.int(i)))
             for j in range(v):
                 e.add_product(weight, xs[j], sums[i][j])
     for i in range(m):
         for j in range(v):
-            e.store(b.load(sums[i][j]), y, y0, b.mul(pitch, e.int(i)), e.int(j * e.lanes))
+            e.store(b.load(sums[i][j]), y, y0, b.mul(pitch, e.int(i)), begin[j])
 
 
 @_Tile
-def dot_tile(e, m, v, y, y0, pitch, x, x0, offsets, r0, count, g, g0, g_pitch):
-    """`y[y0 + i * pitch + j] += sum_l g[g0 + i * g_pitch + l] * x[x0 + offsets[r0 + j] + l]`, l < count vectors."""
+def dot_tile(e, m, v, y, y0, pitch, x, offsets, r0, places, count, g, g0, g_pitch):
+    """`y[y0 + i * pitch + j] += sum_l g[g0 + i * g_pitch + l] * x[offsets[r0 + j] + l]`, l in the `count` vectors that begin at `places`."""
     b = e.builder
     sums = e.sums(m, v)
-    rows = [e.add(x0, e.scalar_at(offsets, r0, e.int(j))) for j in range(v)]
+    rows = [e.at(x, e.scalar_at(offsets, r0, e.int(j))) for j in range(v)]
+    grads = [e.at(g, g0, b.mul(g_pitch, e.int(i))) for i in range(m)]
     with e.loop(count) as loop:
-        l = b.mul(loop.index, e.int(e.lanes))
-        xs = [e.load(x, row, l) for row in rows]
+        l = e.scalar_at(places, loop.index)
+        xs = [e.load(row, l) for row in rows]
         for i in range(m):
-            grad = e.load(g, g0, b.mul(g_pitch, e.int(i)), l)
+            grad = e.load(grads[i], l)
             for j in range(v):
                 e.add_product(grad, xs[j], sums[i][j])
     for i in range(m):
