@@ -1,0 +1,218 @@
+"""Activations and softmax (ATen/native/{Activation,SoftMax}.cpp)."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..dispatch import Tensor, composite, op
+from ..kernels import activations as kernels
+from ..kernels import elementwise, piecewise
+from ..kernels import softmax as softmax_kernels
+from ..tensor import check_dim
+from .elementwise import clamp, exp, relu, sigmoid, tanh, where, zeros_like
+from .nn_common import floating, fused
+from .shape import cat, chunk
+
+# ---- made of pieces -----------------------------------------------------------------------------------------------
+
+threshold = op("threshold", piecewise.threshold, inplace=True, as_method=False,
+               input=lambda grad, input, threshold: where(input <= threshold, zeros_like(grad), grad))  # fmt: skip
+hardtanh = op("hardtanh", lambda input, min_val=-1.0, max_val=1.0: elementwise.clamp(input, min_val, max_val),
+              function=False, inplace=True,
+              input=lambda grad, input, min_val, max_val:
+              where((input <= min_val) | (input >= max_val), zeros_like(grad), grad))  # fmt: skip
+_SIXTH = float(np.float32(1) / np.float32(6))  # torch's constant, single precision also for doubles
+hardsigmoid = op("hardsigmoid", floating(piecewise.hardsigmoid), function=False, inplace=True,
+                 input=lambda grad, input: where((input > -3) & (input < 3), grad * _SIXTH, zeros_like(grad)))  # fmt: skip
+hardswish = op("hardswish", floating(piecewise.hardswish), function=False, inplace=True,
+               input=lambda grad, input:
+               where(input <= -3, zeros_like(grad), where(input < 3, grad * (input / 3 + 0.5), grad)))  # fmt: skip
+
+
+def _elu_slope(grad: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    below = exp(clamp(input, max=0) * input_scale) * (alpha * scale * input_scale)
+    return where(input <= 0, grad * below, grad * scale)
+
+
+_SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)  # alpha and scale (Klambauer et al. 2017)
+elu = op("elu", floating(piecewise.elu), function=False, inplace=True,
+         input=lambda grad, input, alpha, scale, input_scale:
+         _elu_slope(grad, input, alpha, scale, input_scale))  # fmt: skip
+celu = op("celu", floating(lambda input, alpha=1.0: piecewise.elu(input, alpha, 1, 1 / alpha), "celu"), inplace=True,
+          as_method=False,
+          input=lambda grad, input, alpha: _elu_slope(grad, input, alpha, 1, 1 / alpha))  # fmt: skip
+selu = op("selu", floating(lambda input: piecewise.elu(input, *_SELU), "selu"), node="EluBackward0", inplace=True,
+          as_method=False,
+          input=lambda grad, input: _elu_slope(grad, input, *_SELU, 1))  # fmt: skip
+leaky_relu = op("leaky_relu", floating(piecewise.leaky_relu), function=False, inplace=True,
+                input=lambda grad, input, negative_slope: where(input > 0, grad, grad * negative_slope))  # fmt: skip
+prelu_kernel = op("prelu_kernel", floating(piecewise.prelu), function=False,
+                  input=lambda grad, input, weight: where(input > 0, grad, grad * weight),
+                  weight=lambda grad, input: where(input > 0, zeros_like(grad), grad * input))  # fmt: skip
+hardshrink = op("hardshrink", floating(piecewise.hardshrink),
+                input=lambda grad, input, lambd: _shrunk(grad, input, lambd))  # fmt: skip
+softshrink = op("softshrink", floating(piecewise.softshrink), function=False,
+                input=lambda grad, input, lambd: _shrunk(grad, input, lambd))  # fmt: skip
+rrelu_with_noise = op("rrelu_with_noise", lambda input, noise: input * noise, function=False, inplace=True,
+                      input=lambda grad, noise: grad * noise)  # fmt: skip
+
+
+def _shrunk(grad: Any, input: Any, lambd: Any) -> Any:
+    return where((input >= -lambd) & (input <= lambd), zeros_like(grad), grad)
+
+
+@composite()
+def prelu(input: Any, weight: Any) -> Any:
+    """x above 0, `weight * x` below; one weight, or one for each channel (dimension 1)."""
+    if weight.dim() not in (0, 1):
+        raise RuntimeError(
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}"
+        )
+    if weight.dtype is not input.dtype:
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {input.dtype} and {weight.dtype}")
+    if weight.numel() != 1:
+        channels = input.shape[1] if input.dim() > 1 else 1
+        if input.dim() == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        if channels != weight.numel():
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. "
+                f"Found parameter numbers = {weight.numel()} and channel size = {channels}."
+            )
+    if weight.dim() != input.dim():
+        shape = [1] * input.dim()
+        if input.dim() > 1:
+            shape[1] = weight.numel()
+        weight = weight.view(shape)
+    return prelu_kernel(input, weight)
+
+
+@composite(as_method=False)
+def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
+    """Leaky ReLU with slopes drawn from [lower, upper] in training, and with their mean otherwise."""
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    return rrelu_with_noise(input, _rrelu_noise(input, lower, upper, training))
+
+
+def _rrelu_noise(input: Any, lower: float, upper: float, training: bool) -> Any:
+    """What each element is multiplied by. torch draws a double for each that is not positive, in their order."""
+    below = input._array <= 0
+    noise = np.ones_like(input._array)
+    if training:
+        drawn = Tensor()
+        drawn._array = np.empty(int(below.sum()))
+        noise[below] = drawn.uniform_(lower, upper)._array
+    else:
+        noise[below] = (lower + upper) / 2
+    result = Tensor()
+    result._array = noise
+    return result
+
+
+# ---- smooth -------------------------------------------------------------------------------------------------------
+
+silu = op("silu", floating(kernels.silu, "silu_cpu"), function=False, inplace=True,
+          input=lambda grad, input: silu_backward(grad, input))  # fmt: skip
+mish = op("mish", floating(piecewise.mish), function=False, inplace=True,
+          input=lambda grad, input: _mish_slope(grad, input))  # fmt: skip
+softplus = op("softplus", floating(kernels.softplus, "softplus_cpu"), function=False,
+              input=lambda grad, input, beta, threshold: softplus_backward(grad, input, beta, threshold))  # fmt: skip
+log_sigmoid = op("log_sigmoid", floating(piecewise.log_sigmoid, "log_sigmoid_cpu"), function=False,
+                 input=lambda grad, input: grad * sigmoid(-input))  # fmt: skip
+gelu = op("gelu", floating(kernels.gelu, "GeluKernelImpl"), function=False, inplace=True,
+          input=lambda grad, input, approximate: gelu_backward(grad, input, approximate))  # fmt: skip
+glu_kernel = op("glu", floating(piecewise.glu), function=False,
+                input=lambda grad, input, dim: _glu_grad(grad, input, dim))  # fmt: skip
+normal_cdf = op("normal_cdf", lambda input: np.asarray(0.5 * (1 + kernels._erf(input * math.sqrt(0.5))), input.dtype),
+                function=False,
+                input=lambda grad, input: grad * exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi)))  # fmt: skip
+
+
+@fused(kernels.silu_backward)
+def silu_backward(grad: Any, input: Any) -> Any:
+    s = sigmoid(input)
+    return grad * (s * (1 + input * (1 - s)))
+
+
+@fused(kernels.softplus_backward)
+def softplus_backward(grad: Any, input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
+    return where(input * beta > threshold, grad, grad * sigmoid(input * beta))
+
+
+@fused(kernels.gelu_backward)
+def gelu_backward(grad: Any, input: Any, approximate: str = "none") -> Any:
+    if approximate == "none":
+        density = exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi))
+        return grad * (normal_cdf(input) + input * density)
+    inner = (input + input * input * input * 0.044715) * math.sqrt(2 / math.pi)
+    t = tanh(inner)
+    slope = (1 + input * input * (3 * 0.044715)) * math.sqrt(2 / math.pi)
+    return grad * (0.5 * (1 + t) + 0.5 * input * (1 - t * t) * slope)
+
+
+def _mish_slope(grad: Any, input: Any) -> Any:
+    t = tanh(softplus(input))
+    return grad * (t + input * sigmoid(input) * (1 - t * t))
+
+
+def _glu_grad(grad: Any, input: Any, dim: int) -> Any:
+    a, b = chunk(input, 2, dim)
+    s = sigmoid(b)
+    return cat([grad * s, grad * a * s * (1 - s)], dim)
+
+
+def glu(input: Any, dim: int = -1) -> Any:
+    """`a * sigmoid(b)`, a and b the two halves of the input along `dim`."""
+    if input.dim() == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    size = input.shape[check_dim(dim, input.dim())]
+    if size % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
+    return glu_kernel(input, dim)
+
+
+# ---- softmax ------------------------------------------------------------------------------------------------------
+
+_softmax = op("_softmax", floating(softmax_kernels.softmax, "softmax_lastdim_kernel_impl"), function=False,
+              node="SoftmaxBackward0", inputs=("input",),
+              input=lambda grad, result, dim: softmax_backward(grad, result, dim))  # fmt: skip
+_log_softmax = op("_log_softmax", floating(softmax_kernels.log_softmax, "log_softmax_lastdim_kernel_impl"),
+                  function=False, node="LogSoftmaxBackward0", inputs=("input",),
+                  input=lambda grad, result, dim: log_softmax_backward(grad, result, dim))  # fmt: skip
+
+
+@fused(softmax_kernels.softmax_backward)
+def softmax_backward(grad: Any, result: Any, dim: int) -> Any:
+    return result * (grad - (grad * result).sum(dim, True))
+
+
+@fused(softmax_kernels.log_softmax_backward)
+def log_softmax_backward(grad: Any, result: Any, dim: int) -> Any:
+    return grad - exp(result) * grad.sum(dim, True)
+
+
+def _cast(input: Any, dtype: Any) -> Any:
+    return input if dtype is None or dtype is input.dtype else input.to(dtype)
+
+
+@composite(autocast="fp32")
+def softmax(input: Any, dim: int, dtype: Any = None) -> Any:
+    """`exp(x) / sum(exp(x))` along `dim`, in `dtype` where that is given."""
+    check_dim(dim, input.dim())
+    return _softmax(_cast(input, dtype), dim)
+
+
+@composite(autocast="fp32")
+def log_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
+    """`x - log(sum(exp(x)))` along `dim`, in `dtype` where that is given."""
+    check_dim(dim, input.dim())
+    return _log_softmax(_cast(input, dtype), dim)
+
+
+__all__ = [
+    "celu", "elu", "gelu", "gelu_backward", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
+    "leaky_relu", "log_sigmoid", "log_softmax", "mish", "prelu", "relu", "rrelu", "selu", "sigmoid", "silu", "softmax",
+    "softplus", "softshrink", "tanh", "threshold",
+]  # fmt: skip

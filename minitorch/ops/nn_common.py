@@ -1,0 +1,61 @@
+"""What the files of neural-network operators share."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .. import dtypes
+from ..dispatch import Tensor
+
+
+def fused(kernel: Callable) -> Callable:
+    """Decorator for a composition of operators that `kernel` computes in one go.
+
+    Arrays take the kernel; Tensors, which may have to be differentiated, take the composition. Each is the other's
+    oracle in the tests (both are reachable: `f.kernel`, `f.composition`).
+    """
+
+    def decorate(composition: Callable) -> Callable:
+        @functools.wraps(composition)
+        def either(*args: Any, **kwargs: Any) -> Any:
+            for a in args:
+                if isinstance(a, Tensor):
+                    return composition(*args, **kwargs)
+            return kernel(*args, **kwargs)
+
+        either.kernel, either.composition = kernel, composition  # type: ignore[attr-defined]
+        return either
+
+    return decorate
+
+
+def floating(kernel: Callable, name: str | None = None) -> Callable:
+    """The kernel, refusing input that is not floating point, as torch words it."""
+    shown = name or kernel.__name__
+
+    @functools.wraps(kernel)
+    def checked(input: Any, *args: Any, **kwargs: Any) -> Any:
+        if input.dtype.kind in "iub":
+            raise RuntimeError(f"\"{shown}\" not implemented for '{scalar_name(input)}'")
+        return kernel(input, *args, **kwargs)
+
+    return checked
+
+
+def scalar_name(array: Any) -> str:
+    """torch's name of a dtype in such messages: Long, Float, ..."""
+    return next(name for name, d in dtypes.LEGACY.items() if d is dtypes.of(array))
+
+
+def tuple_of(value: Any, n: int) -> tuple:
+    """A number for each of `n` dimensions: one int stands for all."""
+    return (value,) * n if isinstance(value, int) else tuple(value)
+
+
+def not_implemented(name: str) -> Callable:
+    """The formula of a gradient that torch has not either."""
+
+    def formula(grad: Any) -> Any:
+        raise RuntimeError(f"the derivative for '{name}' is not implemented")
+
+    return formula
