@@ -51,9 +51,7 @@ def fma(a, b, c):
     and added last. Either way the result is rounded twice, first to more than twice the bits: that is noticed once in
     2^29 and in 2^50 times."""
     if a.dtype == f4:
-        product = np.multiply(a, b, dtype=f8)
-        product += c
-        return product.astype(f4)
+        return (np.multiply(a, b, dtype=f8) + c).astype(f4)
     p = a * b
     a_high, b_high = (x * 134217729.0 - (x * 134217729.0 - x) for x in (a, b))  # 2^27 + 1 keeps the upper 26 bits
     a_low, b_low = a - a_high, b - b_high

@@ -105,8 +105,8 @@ def threshold_backward(grad, result, threshold):
     return np.where(result <= threshold, np.asarray(0, grad.dtype), grad)
 
 
-def relu_backward(grad, result):
-    return np.multiply(grad, result > 0) if grad.dtype.kind == "f" else np.where(result > 0, grad, np.zeros_like(grad))
+def relu_backward(grad, output):
+    return np.multiply(grad, output > 0) if grad.dtype.kind == "f" else np.where(output > 0, grad, np.zeros_like(grad))
 
 
 def sign(input):
@@ -177,3 +177,32 @@ def lerp(input, end, weight):
     """input + weight * (end - input), from the nearer end, so that weight 1 gives end exactly."""
     weight = np.asarray(weight, input.dtype)
     return np.where(np.abs(weight) < 0.5, input + weight * (end - input), end - (end - input) * (1 - weight))
+
+
+def neg(input):
+    if input.dtype.kind == "b":
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
+        )
+    return np.negative(input)
+
+
+def bitwise_not(input):
+    if input.dtype.kind not in "iub":
+        raise RuntimeError("ones_complement_cpu: bitwise_not is only supported on integer and bool tensors")
+    return np.invert(input)
+
+
+def _both_tensors(name, ufunc):
+    def kernel(input, other):
+        if not hasattr(other, "dtype"):
+            raise TypeError(f"{name}(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+        return ufunc(input, other)
+
+    return kernel
+
+
+logical_and = _both_tensors("logical_and", np.logical_and)
+logical_or = _both_tensors("logical_or", np.logical_or)
+logical_xor = _both_tensors("logical_xor", np.logical_xor)

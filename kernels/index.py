@@ -98,7 +98,7 @@ def _along(dim, index, shape):
 
 def check_gather(input, dim, index, name="gather"):
     d = check_dim(dim, input.ndim)
-    if index.dtype.kind != "i" or index.dtype.itemsize < 4:
+    if index.size and (index.dtype.kind != "i" or index.dtype.itemsize < 4):
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     if max(index.ndim, 1) != max(input.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as " + ("input" if name == "gather" else "self") + " tensor")
@@ -112,6 +112,8 @@ def check_gather(input, dim, index, name="gather"):
 def gather(input, dim, index, *, sparse_grad=False):
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
     d = check_gather(input, dim, index)
+    if index.size == 0:
+        return np.empty(index.shape, input.dtype)
     if input.ndim == 0 or index.ndim == 0:
         return np.broadcast_to(input.reshape(-1)[index.reshape(-1)], index.shape or (1,)).reshape(index.shape).copy()
     for k, (n, m) in enumerate(zip(index.shape, input.shape, strict=True)):
@@ -129,6 +131,8 @@ def scatter(input, dim, index, src):
     if index.size == 0:
         return out
     d = check_gather(input, dim, index, "scatter")
+    if hasattr(src, "dtype") and src.ndim and src.dtype != input.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if input.ndim == 0:
         out[...] = np.asarray(src).reshape(-1)[0]
         return out
@@ -143,6 +147,8 @@ def scatter_add(input, dim, index, src):
     if index.size == 0:
         return out
     d = check_gather(input, dim, index, "scatter_add")
+    if src.dtype != input.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if input.ndim == 0:
         out += np.sum(src)
         return out

@@ -85,21 +85,26 @@ def var(input, dim=None, correction=1, keepdim=False):
     return np.asarray(np.divide(total, np.asarray(freedom, x.dtype))).astype(input.dtype, copy=False)
 
 
-def _refuse_empty(input, where, name):
+def _refuse_empty(input, where, name, dim_given=True):
     for d in where:
         if input.shape[d] == 0:
-            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+            if dim_given:
+                raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+            raise RuntimeError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                "with the 'dim' argument."
+            )
 
 
 def amax(input, dim=(), keepdim=False):
     where = axes(dim, input.ndim)
-    _refuse_empty(input, where, "amax")
+    _refuse_empty(input, where, "amax", dim not in (None, ()))
     return np.max(input, axis=where, keepdims=keepdim) if where else input.copy()
 
 
 def amin(input, dim=(), keepdim=False):
     where = axes(dim, input.ndim)
-    _refuse_empty(input, where, "amin")
+    _refuse_empty(input, where, "amin", dim not in (None, ()))
     return np.min(input, axis=where, keepdims=keepdim) if where else input.copy()
 
 

@@ -39,7 +39,8 @@ def as_strided(input, size, stride, storage_offset=None):
     if not flat.flags.c_contiguous:  # made by slicing or broadcasting foreign memory: no owner to check against
         return np.lib.stride_tricks.as_strided(input, size, [s * input.itemsize for s in stride])
     flat = flat.reshape(-1).view(np.uint8)
-    return np.ndarray(size, input.dtype, flat, start, tuple([s * input.itemsize for s in stride]))
+    item = input.itemsize  # (NumPy checks also the strides of dimensions of size 1, which mean nothing)
+    return np.ndarray(size, input.dtype, flat, start, tuple([s * item if n > 1 else item for n, s in zip(size, stride)]))
 
 
 def sum_to(array, shape):
@@ -276,7 +277,9 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     a, b = check_dim(dim1, input.ndim), check_dim(dim2, input.ndim)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return input.diagonal(offset, a, b)
+    view = input.diagonal(offset, a, b)
+    view.flags.writeable = True
+    return view
 
 
 def unfold(input, dimension, size, step):

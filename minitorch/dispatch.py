@@ -61,6 +61,7 @@ class Row:
         self.hidden: tuple = options.pop("hidden", ())  # further results of the kernel that only formulas see
         self.lists: tuple = options.pop("lists", ())  # arguments that are sequences of tensors
         self.joint: Any = options.pop("joint", None)  # one formula for all inputs
+        self.numbers = options.pop("numbers", "other")  # which operands of a binary row may be Python numbers
         self.autocast = options.pop("autocast", None)
         self.doc = options.pop("doc", None)
         inputs = options.pop("inputs", None) or tuple(formulas)
@@ -109,6 +110,22 @@ class Row:
     def _formula(self, name: str, formula: Callable) -> tuple:
         picks = [self.names.index(n) for n in list(inspect.signature(formula).parameters)[1:]]
         return formula, tuple(picks), name in self.lists
+
+    def compute(self, arrays: list) -> Any:
+        """The kernel on bound arguments."""
+        if self.positional == len(arrays):
+            return self.kernel(*arrays)
+        n = self.positional
+        return self.kernel(*arrays[:n], **dict(zip(self.parameters[n:], arrays[n:], strict=True)))
+
+    def refuse_numbers(self, args: list) -> None:
+        """TypeError, as torch, for a number where the operator wants a Tensor."""
+        for position, allowed in ((0, ("both", "input")), (1, ("both", "other"))):
+            if type(args[position]) in codegen.NUMBERS and self.numbers not in allowed:
+                raise TypeError(
+                    f"{self.name}(): argument '{self.parameters[position]}' (position {position + 1}) must be Tensor, "
+                    f"not {type(args[position]).__name__}"
+                )
 
     def keeps(self, needs: tuple) -> tuple:
         """Which of `names` must be saved when the inputs marked in `needs` want gradients."""
@@ -181,10 +198,15 @@ def run(row: Row, args: list) -> Any:
                 else:
                     items.append(a)
     if not tensors:
-        return row.kernel(*arrays)
+        results = row.compute(arrays)
+        if row.hidden:
+            return results[: len(row.returns)] if row.returns else results[0]
+        return results
     if row.promote:
+        if row.required == 2:
+            row.refuse_numbers(args)
         promote(row, arrays)
-    results = row.kernel(*arrays)
+    results = row.compute(arrays)
     hidden: tuple = ()
     if row.hidden:
         count = len(row.returns) or 1
@@ -464,7 +486,7 @@ def _inplace(row: Row) -> Callable:
         check_inplace(self, edges is not None)
         if row.promote:
             promote(row, arrays)
-        result = row.kernel(*arrays)
+        result = row.compute(arrays)
         target = self._array
         hidden: tuple = ()
         if row.hidden:
@@ -506,7 +528,7 @@ def write(target: Any, value: Any) -> None:
     """Copy into memory that need not be contiguous; refuse memory in which elements coincide."""
     if target.size == 0:
         return
-    if not target.flags.writeable or 0 in target.strides:
+    if target.size and (not target.flags.writeable or 0 in target.strides):
         for n, s in zip(target.shape, target.strides, strict=True):
             if s == 0 and n > 1:
                 raise RuntimeError(

@@ -308,9 +308,11 @@ def test_varying_batch_sizes():
 
 
 def test_large_messages_both_ways_do_not_block():
+    text = "x" * 500_000
+
     class Texts(Images):
         def __getitem__(self, indices):
-            return "x" * 500_000
+            return text
 
     indices = [[0] * 100_000 for _ in range(12)]  # each message larger than a socket's buffer
     loader = data.DataLoader(Texts(), batch_sampler=indices, num_workers=2, prefetch_factor=3, collate_fn=len)
@@ -381,7 +383,7 @@ def local_error():
 
 
 @pytest.mark.parametrize("error, kind, text", [
-    (KeyError("k"), KeyError, "worker process 0.\nOriginal Traceback"), (Two(1, 2), RuntimeError, "Caught Two in"),
+    (KeyError("k"), KeyError, "worker process 0.\nOriginal KeyError: 'k'"), (Two(1, 2), RuntimeError, "Caught Two in"),
     (local_error(), RuntimeError, "from a local class"), (StopIteration("stop"), StopIteration, "stop"),
     (UnicodeDecodeError("utf-8", b"x", 0, 1, "bad"), RuntimeError, "bad"),
 ], ids=str)  # fmt: skip
@@ -395,7 +397,7 @@ def test_exceptions_before_the_first_sample():
     def init(worker_id):
         raise OSError(f"no camera for {worker_id}")
 
-    with pytest.raises(OSError, match="worker process 0.*no camera for 0"):
+    with pytest.raises(OSError, match="(?s)worker process 0.*no camera for 0"):
         next(iter(data.DataLoader(range(9), num_workers=2, worker_init_fn=lambda i: init(i))))
 
     class NoStart(data.IterableDataset):
@@ -490,7 +492,7 @@ def level_after(epochs, warm_up):
 
 
 def test_memory_and_files_are_level():
-    grown, files = level_after(100, warm_up=10)
+    grown, files = level_after(40, warm_up=10)
     assert grown < 2 << 20 and files <= 0
 
 

@@ -45,7 +45,7 @@ def test_nothing_but_the_file_is_left(tmp_path):
 @pytest.mark.parametrize("unnamed", [True, False])
 def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch, unnamed):
     if not unnamed:
-        monkeypatch.setattr(serialization, "_open_unnamed", lambda folder: None)
+        monkeypatch.setattr(serialization.files, "_open_unnamed", lambda folder: None)
     save([tensor(1)], tmp_path / "a.pt")
     with pytest.raises((AttributeError, pickle.PicklingError), match="pickle"):
         save([tensor(2), lambda: 0], tmp_path / "a.pt")

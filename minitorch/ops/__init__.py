@@ -6,7 +6,10 @@ A row is a primitive (a kernel and a formula per input), a composite (a plain fu
 from . import elementwise, index, linalg, reduce, shape  # noqa: F401  (each fills the table)
 from . import (  # noqa: F401
     nn_activation,
+    nn_attention,
     nn_conv,
+    nn_ctc,
+    nn_distance,
     nn_dropout,
     nn_embedding,
     nn_loss,

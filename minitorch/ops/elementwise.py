@@ -17,17 +17,17 @@ def scaled(grad, factor):
 
 # ---- arithmetic ---------------------------------------------------------------------------------------------------
 
-add = op("add", kernels.add, fast=np.add, promote=True, inplace=True, dunder="__add__",
+add = op("add", kernels.add, numbers="both", fast=np.add, promote=True, inplace=True, dunder="__add__",
          input=lambda grad: grad,
          other=lambda grad, alpha: scaled(grad, alpha))  # fmt: skip
-sub = op("sub", kernels.sub, fast=np.subtract, promote=True, inplace=True, aliases=("subtract",), dunder="__sub__",
+sub = op("sub", kernels.sub, numbers="both", fast=np.subtract, promote=True, inplace=True, aliases=("subtract",), dunder="__sub__",
          input=lambda grad: grad,
          other=lambda grad, alpha: -scaled(grad, alpha))  # fmt: skip
 rsub = op("rsub", lambda input, other, *, alpha=1: kernels.sub(other, input, alpha=alpha), promote=True,
           node="RsubBackward1",
           input=lambda grad, alpha: -scaled(grad, alpha),
           other=lambda grad: grad)  # fmt: skip
-mul = op("mul", np.multiply, promote=True, inplace=True, aliases=("multiply",), dunder="__mul__",
+mul = op("mul", np.multiply, numbers="both", promote=True, inplace=True, aliases=("multiply",), dunder="__mul__",
          input=lambda grad, other: grad * other,
          other=lambda grad, input: grad * input)  # fmt: skip
 
@@ -43,27 +43,27 @@ def _div_with_mode(input: Any, other: Any, *, rounding_mode: str | None = None, 
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
-_div = op("true_divide", np.divide, promote="float", node="DivBackward0",
+_div = op("true_divide", np.divide, numbers="both", promote="float", node="DivBackward0",
           input=lambda grad, other: grad / other,
           other=lambda grad, input, other: -grad * ((input / other) / other))  # fmt: skip
-div = op("div", np.divide, promote="float", inplace=True, aliases=("divide",), dunder="__truediv__",
+div = op("div", np.divide, numbers="both", promote="float", inplace=True, aliases=("divide",), dunder="__truediv__",
          otherwise=_div_with_mode,
          input=lambda grad, other: grad / other,
          other=lambda grad, input, other: -grad * ((input / other) / other))  # fmt: skip
-div_trunc = op("div_trunc", kernels.div_trunc, promote=True, node="DivBackward1", inplace=True, function=False,
+div_trunc = op("div_trunc", kernels.div_trunc, numbers="both", promote=True, node="DivBackward1", inplace=True, function=False,
                input=lambda grad: grad * 0,
                other=lambda grad: grad * 0)  # fmt: skip
-floor_divide = op("floor_divide", kernels.div_floor, promote=True, node="DivBackward1", inplace=True,
+floor_divide = op("floor_divide", kernels.div_floor, numbers="both", promote=True, node="DivBackward1", inplace=True,
                   dunder="__floordiv__",
                   input=lambda grad: grad * 0,
                   other=lambda grad: grad * 0)  # fmt: skip
-remainder = op("remainder", kernels.remainder, promote=True, inplace=True, dunder="__mod__",
+remainder = op("remainder", kernels.remainder, numbers="both", promote=True, inplace=True, dunder="__mod__",
                input=lambda grad: grad,
                other=lambda grad, input, other: -grad * floor_divide(input, other))  # fmt: skip
 fmod = op("fmod", kernels.fmod, promote=True, inplace=True,
           input=lambda grad: grad,
           other=lambda grad, input, other: -grad * div_trunc(input, other))  # fmt: skip
-neg = op("neg", np.negative, inplace=True, aliases=("negative",), dunder="__neg__", input=lambda grad: -grad)
+neg = op("neg", kernels.neg, inplace=True, aliases=("negative",), dunder="__neg__", input=lambda grad: -grad)
 positive = op("positive", np.positive, dunder="__pos__", input=lambda grad: grad)
 
 
@@ -84,7 +84,7 @@ method("divide_", "true_divide_")(div_)
 _pow_number = op("pow_scalar", kernels.pow, promote=("input",), node="PowBackward0", inplace=True, function=False,
                  input=lambda grad, input, exponent:
                  grad * 0 if exponent == 0 else grad * (exponent * pow(input, exponent - 1)))  # fmt: skip
-_pow_tensor = op("pow_tensor", kernels.pow, promote=True, node="PowBackward1", inplace=True, function=False,
+_pow_tensor = op("pow_tensor", kernels.pow, numbers="both", promote=True, node="PowBackward1", inplace=True, function=False,
                  input=lambda grad, input, exponent:
                  grad * where(exponent == 0, zeros_like(input), exponent * pow(input, exponent - 1)),
                  exponent=lambda grad, input, exponent, result:
@@ -147,7 +147,7 @@ acosh = op("acosh", np.arccosh, promote="float", inplace=True, aliases=("arccosh
            input=lambda grad, input: grad * rsqrt(input * input - 1))  # fmt: skip
 atanh = op("atanh", np.arctanh, promote="float", inplace=True, aliases=("arctanh",),
            input=lambda grad, input: grad / (1 - input * input))  # fmt: skip
-atan2 = op("atan2", np.arctan2, promote="float", inplace=True, aliases=("arctan2",),
+atan2 = op("atan2", np.arctan2, numbers="none", promote="float", inplace=True, aliases=("arctan2",),
            input=lambda grad, input, other: grad * (other / (input * input + other * other)),
            other=lambda grad, input, other: grad * (-input / (input * input + other * other)))  # fmt: skip
 sigmoid = op("sigmoid", kernels.sigmoid, promote="float", inplace=True,
@@ -170,17 +170,17 @@ round = op("round", kernels.round, inplace=True, input=lambda grad: grad * 0)
 frac = op("frac", kernels.frac, inplace=True, input=lambda grad: grad)
 relu = op("relu", kernels.relu, inplace=True, input=lambda grad, result: relu_backward(grad, result))
 relu_backward = op("relu_backward", kernels.relu_backward, function=False, node="ThresholdBackwardBackward0",
-                   grad=lambda grad, result: relu_backward(grad, result))  # fmt: skip
-maximum = op("maximum", np.maximum, promote=True,
+                   grad=lambda cotangent, output: relu_backward(cotangent, output))  # fmt: skip
+maximum = op("maximum", np.maximum, numbers="none", promote=True,
              input=lambda grad, input, other: grad * _larger_share(input, other),
              other=lambda grad, input, other: grad * _larger_share(other, input))  # fmt: skip
-minimum = op("minimum", np.minimum, promote=True,
+minimum = op("minimum", np.minimum, numbers="none", promote=True,
              input=lambda grad, input, other: grad * _larger_share(other, input),
              other=lambda grad, input, other: grad * _larger_share(input, other))  # fmt: skip
-fmax = op("fmax", np.fmax, promote=True,
+fmax = op("fmax", np.fmax, numbers="none", promote=True,
           input=lambda grad, input, other: where((input >= other) | isnan(other), grad, zeros_like(grad)),
           other=lambda grad, input, other: where((input >= other) | isnan(other), zeros_like(grad), grad))  # fmt: skip
-fmin = op("fmin", np.fmin, promote=True,
+fmin = op("fmin", np.fmin, numbers="none", promote=True,
           input=lambda grad, input, other: where((input <= other) | isnan(other), grad, zeros_like(grad)),
           other=lambda grad, input, other: where((input <= other) | isnan(other), zeros_like(grad), grad))  # fmt: skip
 
@@ -254,29 +254,29 @@ lerp = op("lerp", kernels.lerp, promote=("input", "end"), inplace=True,
 
 # ---- comparison and logic: nothing to differentiate ---------------------------------------------------------------
 
-eq = op("eq", np.equal, promote=True)
-ne = op("ne", np.not_equal, promote=True, aliases=("not_equal",))
-lt = op("lt", np.less, promote=True, aliases=("less",))
-le = op("le", np.less_equal, promote=True, aliases=("less_equal",))
-gt = op("gt", np.greater, promote=True, aliases=("greater",))
-ge = op("ge", np.greater_equal, promote=True, aliases=("greater_equal",))
-logical_and = op("logical_and", np.logical_and)
-logical_or = op("logical_or", np.logical_or)
-logical_xor = op("logical_xor", np.logical_xor)
-logical_not = op("logical_not", np.logical_not)
-bitwise_and = op("bitwise_and", np.bitwise_and, promote=True, inplace=True, dunder="__and__")
-bitwise_or = op("bitwise_or", np.bitwise_or, promote=True, inplace=True, dunder="__or__")
-bitwise_xor = op("bitwise_xor", np.bitwise_xor, promote=True, inplace=True, dunder="__xor__")
-bitwise_not = op("bitwise_not", np.invert, inplace=True, dunder="__invert__")
-bitwise_left_shift = op("bitwise_left_shift", np.left_shift, promote=True, inplace=True, dunder="__lshift__")
-bitwise_right_shift = op("bitwise_right_shift", np.right_shift, promote=True, inplace=True, dunder="__rshift__")
+eq = op("eq", np.equal, promote=True, inplace=True)
+ne = op("ne", np.not_equal, promote=True, inplace=True, aliases=("not_equal",))
+lt = op("lt", np.less, promote=True, inplace=True, aliases=("less",))
+le = op("le", np.less_equal, promote=True, inplace=True, aliases=("less_equal",))
+gt = op("gt", np.greater, promote=True, inplace=True, aliases=("greater",))
+ge = op("ge", np.greater_equal, promote=True, inplace=True, aliases=("greater_equal",))
+logical_and = op("logical_and", kernels.logical_and, inplace=True)
+logical_or = op("logical_or", kernels.logical_or, inplace=True)
+logical_xor = op("logical_xor", kernels.logical_xor, inplace=True)
+logical_not = op("logical_not", np.logical_not, inplace=True)
+bitwise_and = op("bitwise_and", np.bitwise_and, numbers="both", promote=True, inplace=True, dunder="__and__")
+bitwise_or = op("bitwise_or", np.bitwise_or, numbers="both", promote=True, inplace=True, dunder="__or__")
+bitwise_xor = op("bitwise_xor", np.bitwise_xor, numbers="both", promote=True, inplace=True, dunder="__xor__")
+bitwise_not = op("bitwise_not", kernels.bitwise_not, inplace=True, dunder="__invert__")
+bitwise_left_shift = op("bitwise_left_shift", np.left_shift, numbers="both", promote=True, inplace=True, dunder="__lshift__")
+bitwise_right_shift = op("bitwise_right_shift", np.right_shift, numbers="both", promote=True, inplace=True, dunder="__rshift__")
 isnan = op("isnan", kernels.isnan)
 isinf = op("isinf", kernels.isinf)
 isfinite = op("isfinite", kernels.isfinite)
 
 # ---- choice -------------------------------------------------------------------------------------------------------
 
-where_ = op("where", kernels.where, promote=("input", "other"), function=False,
+where_ = op("where", kernels.where, numbers="both", promote=("input", "other"), function=False,
             input=lambda grad, condition: _masked(condition, grad),
             other=lambda grad, condition: _masked(~condition, grad))  # fmt: skip
 

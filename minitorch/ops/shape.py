@@ -57,9 +57,9 @@ def _array(x: Any) -> Any:
     return x._array if isinstance(x, Tensor) else x
 
 
-def reshape(input: Any, *shape: Any) -> Any:
+def reshape(input: Any, *args: Any, shape: Any = None) -> Any:
     """The elements in another shape: a view where the strides allow it, else a copy."""
-    shape = sizes(shape)
+    shape = sizes(args if shape is None else (shape,))
     array = _array(input)
     if not isinstance(input, Tensor):
         return array.reshape(kernels.infer_size(shape, array.size))
@@ -139,18 +139,18 @@ def _inverse(dims: Any) -> tuple:
 
 
 @composite()
-def permute(input: Any, *dims: Any) -> Any:
+def permute(input: Any, *args: Any, dims: Any = None) -> Any:
     """The dimensions in another order (a view)."""
-    return _permute(input, sizes(dims))
+    return _permute(input, sizes(args if dims is None else (dims,)))
 
 
 _expand = op("expand", kernels.expand, view=True, function=False, as_method=False, shaped=True,
              input=lambda grad, input_shape: sum_to(grad, input_shape))  # fmt: skip
 
 
-def expand(input: Any, *size: Any, implicit: bool = False) -> Any:
+def expand(input: Any, *args: Any, size: Any = None, implicit: bool = False) -> Any:
     """Repeat along dimensions of size 1, without copying."""
-    return _expand(input, sizes(size))
+    return _expand(input, sizes(args if size is None else (size,)))
 
 
 method()(expand)
@@ -555,9 +555,9 @@ _flip = op("flip", kernels.flip, function=False, as_method=False, input=lambda g
 
 
 @composite()
-def flip(input: Any, *dims: Any) -> Any:
+def flip(input: Any, *args: Any, dims: Any = None) -> Any:
     """The elements in reverse order along dims (a copy)."""
-    return _flip(input, sizes(dims))
+    return _flip(input, sizes(args if dims is None else (dims,)))
 
 
 @composite()
@@ -607,9 +607,9 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
 
 
 @composite()
-def tile(input: Any, *dims: Any) -> Any:
+def tile(input: Any, *args: Any, dims: Any = None) -> Any:
     """repeat, with missing leading repeats taken as 1."""
-    dims = sizes(dims)
+    dims = sizes(args if dims is None else (dims,))
     return _repeat(input, (1,) * (input.ndim - len(dims)) + dims)
 
 

@@ -1,11 +1,21 @@
 """Optimizers and learning rate schedules (torch/optim).
 
 Read `optimizer.py` (groups, state, checkpoints), then `elementwise.py` (the step that most algorithms share), then any
-algorithm: each is one function of a few lines.
+algorithm: each is one function of a few lines. Schedules are in `lr_scheduler`, weight averaging in `swa_utils`.
 """
 
 from . import lr_scheduler as lr_scheduler
+from ._adafactor import Adafactor as Adafactor
+from ._muon import Muon as Muon
+from .adadelta import Adadelta as Adadelta
+from .adagrad import Adagrad as Adagrad
 from .adam import Adam as Adam
+from .adamax import Adamax as Adamax
 from .adamw import AdamW as AdamW
+from .asgd import ASGD as ASGD
+from .nadam import NAdam as NAdam
 from .optimizer import Optimizer as Optimizer
+from .radam import RAdam as RAdam
+from .rmsprop import RMSprop as RMSprop
+from .rprop import Rprop as Rprop
 from .sgd import SGD as SGD

@@ -3,9 +3,10 @@
 from typing import Any
 
 from ..kernels import optim as kernels
+from ..ops.elementwise import maximum, sqrt
 from ..tensor import Tensor
-from .elementwise import Elementwise, maximum, sqrt
 from .optimizer import check, check_betas, check_fused, check_lr
+from .per_parameter import PerParameter
 
 __all__ = ["Adam", "adam"]
 
@@ -37,7 +38,7 @@ def adam(
     return param, exp_avg, exp_avg_sq, max_exp_avg_sq
 
 
-class Adam(Elementwise):
+class Adam(PerParameter):
     """Adam; with `amsgrad`, a denominator that never shrinks; with `decoupled_weight_decay`, AdamW."""
 
     update = staticmethod(adam)
@@ -75,9 +76,9 @@ class Adam(Elementwise):
             check(value.numel() == 1, f"Tensor {name} must be 1-element")
         betas = tuple(b.squeeze() if isinstance(b, Tensor) and b.dim() else b for b in betas)  # type: ignore
         defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
-            "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
+            "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
         }  # fmt: skip
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)

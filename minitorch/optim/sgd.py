@@ -4,8 +4,8 @@ from typing import Any
 
 from ..kernels import optim as kernels
 from ..tensor import Tensor
-from .elementwise import Elementwise
 from .optimizer import check, check_fused, check_lr
+from .per_parameter import PerParameter
 
 __all__ = ["SGD", "sgd"]
 
@@ -27,7 +27,7 @@ def sgd(param, grad, momentum_buffer, *, lr, momentum, dampening, weight_decay, 
     return param - lr * grad, momentum_buffer
 
 
-class SGD(Elementwise):
+class SGD(PerParameter):
     """Stochastic gradient descent, with optional momentum (Nesterov's, if asked for), dampening and L2 decay."""
 
     update = staticmethod(sgd)

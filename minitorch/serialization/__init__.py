@@ -19,16 +19,16 @@ import io
 import mmap as mmaps
 import os
 import pickle
-import stat
 import sys
 import warnings
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from typing import IO, Any
 
 import numpy as np
 
 from ..devices import device
 from .archive import CheckpointError, Reader, Writer
+from .files import atomic_write, write_all
 from .names import (
     CALLS,
     NAMES,
@@ -111,89 +111,14 @@ def save(
 @contextmanager
 def _open_to_write(f: Any):
     """Yields a function that writes bytes, and the name of the archive's folder."""
-    if not isinstance(f, (str, os.PathLike)):
-        yield _writing_all(f.write), "archive"
+    if isinstance(f, (str, os.PathLike)):
+        folder = os.path.splitext(os.path.basename(os.fspath(f)))[0]
+        with atomic_write(f) as write:
+            yield write, folder if folder and folder.isascii() else "archive"
+    else:
+        yield (lambda data: write_all(f.write, data)), "archive"
         if hasattr(f, "flush"):
             f.flush()
-        return
-    path = os.fspath(f)
-    folder = os.path.splitext(os.path.basename(path))[0]
-    if not folder or not folder.isascii():
-        folder = "archive"
-    with atomic_write(path) as file:
-        yield _writing_all(file.write), folder
-
-
-def _writing_all(write: Any) -> Any:
-    """Calls `write` until all is written: raw files write what they can and return how much that was."""
-
-    def write_all(data: Any) -> None:
-        while len(data):
-            count = write(data)
-            if not isinstance(count, int) or count >= len(data):
-                return
-            data = memoryview(data)[count:]
-
-    return write_all
-
-
-@contextmanager
-def atomic_write(path: str | os.PathLike):
-    """Open a file to be written that takes its name when it is complete, and never before."""
-    path = os.fspath(path)
-    target = os.path.realpath(path)  # the file itself, should `path` be a link to it
-    parent, name = os.path.split(target)
-    if not os.path.isdir(parent):
-        raise RuntimeError(f"Parent directory {parent} does not exist.")
-    temporary = os.path.join(parent, f".{name[:200]}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-    try:
-        mode = os.stat(target).st_mode if os.path.exists(target) else None
-        if mode is not None and not stat.S_ISREG(mode):  # a device, a pipe: there is nothing to replace
-            with open(target, "wb") as file:
-                yield file
-            return
-        handle = _open_unnamed(parent)
-        named = handle is None
-        if handle is None:
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-        with open(handle, "wb") as file:
-            yield file
-            file.flush()
-            if mode is not None:
-                os.chmod(handle if os.chmod in os.supports_fd else temporary, stat.S_IMODE(mode))
-            os.fsync(handle)
-            if not named:
-                folder = os.open("/proc/self/fd", os.O_RDONLY)  # without a folder, os.link links the link in it
-                try:
-                    os.link(str(handle), temporary, src_dir_fd=folder, follow_symlinks=True)
-                finally:
-                    os.close(folder)
-        os.replace(temporary, target)
-        _sync_folder(parent)
-    except BaseException as error:
-        with suppress(OSError):
-            os.unlink(temporary)
-        if isinstance(error, OSError):
-            raise RuntimeError(f"{path} could not be written: {error.strerror or error}") from error
-        raise
-
-
-def _open_unnamed(folder: str) -> int | None:
-    """A file without a name yet, which goes away by itself should this process be killed (Linux only)."""
-    with suppress(OSError, AttributeError):
-        if os.path.isdir("/proc/self/fd"):
-            return os.open(folder, os.O_WRONLY | os.O_TMPFILE, 0o666)
-    return None
-
-
-def _sync_folder(folder: str) -> None:
-    """Flush the renaming too, where folders can be flushed."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 # ---- load -----------------------------------------------------------------------------------------------------------

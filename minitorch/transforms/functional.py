@@ -140,7 +140,9 @@ def pad(image: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant")
         if padding_mode == "constant":
             from PIL import ImageOps
 
-            return ImageOps.expand(image, (left, top, right, bottom), fill)
+            bands = len(image.getbands())
+            colour = (fill,) * bands if isinstance(fill, (int, float)) and bands > 1 else fill
+            return ImageOps.expand(image, (left, top, right, bottom), colour)
         from PIL import Image
 
         return Image.fromarray(pad(np.asarray(image), padding, fill, padding_mode), image.mode)

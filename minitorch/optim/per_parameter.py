@@ -1,16 +1,16 @@
-"""The step that all element-by-element optimizers share.
+"""The step of the optimizers that are one formula, applied to each parameter by itself.
 
-Most optimizers are one formula, applied to every element of every parameter by itself. A subclass states the formula
-as a function from old values to new ones, and what it needs:
+A subclass states the formula, as a function from old values to new ones, and what it needs:
 
-    update      the formula: update(param, grad, *moments, *scalars, step=..., **options) gives the new param, moments
-                and scalars; a moment that does not exist (yet) is None
-    moments     names of the state tensors of the parameter's shape
-    scalars     names of the 0-d state tensors, besides the number of the step
-    options     names of the group's entries that `update` takes
-    initial     the state of a parameter before its first step
+    update       the formula: update(param, grad, *moments, *scalars, step=..., **options) gives the new param, moments
+                 and scalars; a moment that does not exist (yet) is None
+    moments      names of the state tensors that it takes
+    scalars      names of the 0-d state that it takes, besides the number of the step
+    options      names of the group's entries that it takes
+    elementwise  whether it treats every element by itself, so that parameters may be laid end to end
+    initial      the state of a parameter before its first step
 
-`Elementwise` does the rest: groups, state made when it is first needed, parameters without a gradient, closures. The
+`PerParameter` does the rest: groups, state made when it is first needed, parameters without a gradient, closures. The
 formula is run in one of three ways:
 
 - on arrays; many small ones are laid end to end first, so that 500 biases cost one call and not 500;
@@ -32,14 +32,15 @@ from .optimizer import Optimizer, scalar
 SMALL = 4096
 
 
-class Elementwise(Optimizer):
-    """Base class of the optimizers that treat every element by itself; see the module."""
+class PerParameter(Optimizer):
+    """Base class of the optimizers that are one formula; see the module."""
 
     update: Callable
     kernel: Callable | None = None
     moments: tuple[str, ...] = ()
     scalars: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    elementwise = True
 
     def initial(self, p: Tensor, group: dict) -> dict:
         return {"step": scalar(0.0), **{name: zeros_like(p) for name in self.moments}}
@@ -51,7 +52,7 @@ class Elementwise(Optimizer):
             with enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            run = self._step_on_tensors if group["differentiable"] else self._step_on_arrays
+            run = self._step_on_tensors if group.get("differentiable") else self._step_on_arrays
             for (_, _, _, step, *scalars), members in self._batches(group).items():
                 run(group, members, scalars, {} if step is None else {"step": step})
         return loss
@@ -86,7 +87,7 @@ class Elementwise(Optimizer):
     def _step_on_arrays(self, group: dict, members: list, scalars: list, options: dict) -> None:
         for name in self.options:
             options[name] = number(group[name])
-        maximize = group["maximize"]
+        maximize = group.get("maximize", False)
         rows = []  # of each parameter the arrays [grad, param, *moments]; None for a moment that does not exist
         for p, state in members:
             row = [p._grad._array, p._array]
@@ -94,7 +95,7 @@ class Elementwise(Optimizer):
                 row.append(state[name]._array if name in state else None)
             rows.append(row)
 
-        small = [row for row in rows if row[1].size <= SMALL]
+        small = [row for row in rows if row[1].size <= SMALL] if self.elementwise else []
         if len(small) > 1:
             joined = [_join(column) for column in zip(*small, strict=True)]
             work = [row for row in rows if row[1].size > SMALL] + [joined]
@@ -192,18 +193,3 @@ def _part(joined: list, rows: list) -> None:
                 row[k] = piece.copy()
             else:
                 old[...] = piece
-
-
-# ---- functions that the formulas use, of arrays as well as Tensors --------------------------------------------------
-
-
-def _of_both(name: str) -> Callable:
-    on_arrays = getattr(np, name)
-
-    def function(x: Any, *others: Any) -> Any:
-        return getattr(x, name)(*others) if isinstance(x, Tensor) else on_arrays(x, *others)
-
-    return function
-
-
-sqrt, sign, maximum = map(_of_both, ("sqrt", "sign", "maximum"))
