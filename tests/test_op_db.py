@@ -1,9 +1,10 @@
 """torch's own operator table, run on minitorch and compared (see minitorch/testing/op_db.py).
 
-An entry may be missing, or pass in part: the coverage report says so. But no sample that runs may give a wrong value,
-and an entry listed in `parity/whole.txt` must stay whole. After adding operators, refresh the list:
+An entry may be missing, or pass in part: the coverage report says so. But no sample that runs may give a wrong value;
+an entry listed in `parity/whole.txt` must stay whole (values and derivatives), and one in `parity/complete.txt` must
+stay complete (its other spellings and error inputs, too). After adding operators, refresh the lists:
 
-    python -m minitorch.testing --whole tests/parity/whole.txt
+    python -m minitorch.testing --lists tests/parity
 """
 
 from pathlib import Path
@@ -14,7 +15,9 @@ pytest.importorskip("torch")
 
 from minitorch.testing import op_db
 
-WHOLE = frozenset((Path(__file__).parent / "parity" / "whole.txt").read_text().split())
+PARITY = Path(__file__).parent / "parity"
+WHOLE = frozenset((PARITY / "whole.txt").read_text().split())
+COMPLETE = frozenset((PARITY / "complete.txt").read_text().split())
 SUPPORTED = [
     (name, dtype)
     for name, op in op_db.ENTRIES.items()
@@ -33,16 +36,19 @@ def words(report):
 
 def judge(name, dtype, limit):
     report = op_db.check(name, dtype, limit=limit, seconds=SLOW)
-    wrong = [failure for failure in report.failures if failure[1] == "wrong"]
-    assert not wrong, f"{name} gives wrong values in {dtype}\n{words(report)}"
+    assert not report.wrong, f"{name} gives wrong values in {dtype}\n{words(report)}"
     if name in WHOLE:
-        assert all(report.passed(stage) == report.total(stage) for stage in ("forward", "gradient", "second")), (
+        held = ("forward", "gradient", "second")
+        assert all(report.passed(stage) == report.total(stage) for stage in held), (
             f"{name} is no longer whole ({dtype})\n{words(report)}"
         )
+    if name in COMPLETE:
+        assert not report.failures, f"{name} is no longer complete ({dtype})\n{words(report)}"
 
 
 def test_the_list_names_entries():
     assert not WHOLE - set(op_db.ENTRIES)
+    assert not COMPLETE - WHOLE
 
 
 @pytest.mark.parametrize("name, dtype", SUPPORTED)

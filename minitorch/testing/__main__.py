@@ -2,7 +2,7 @@
 
 Per operator: samples passed of total, for the forward pass, the gradient, the second gradient, the other spellings
 (method, operator, in-place, out=, aliases) and the error inputs; then the totals over all entries of the table, those
-minitorch lacks included. An entry is whole when every forward, gradient and second-gradient sample passes.
+minitorch lacks included. An entry is whole when every forward, gradient and second-gradient sample passes, and complete when all the rest does.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def arguments(argv=None):
     parser.add_argument("--markdown", metavar="FILE")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--html", metavar="FILE")
-    parser.add_argument("--whole", metavar="FILE", help="write the names of the whole entries, one per line")
+    parser.add_argument("--lists", metavar="FOLDER", help="refresh whole.txt and complete.txt there (the suite's own)")
     return parser.parse_args(argv)
 
 
@@ -61,25 +61,30 @@ def check_all(names, dtype, limit, processes):
 def state(report):
     if report.whole:
         return "whole"
-    outcomes = {outcome for _, outcome, _, _ in report.failures}
-    for worst in ("wrong", "error"):
-        if worst in outcomes:
-            return worst
+    if report.wrong:
+        return "wrong"
+    if any(outcome == "error" and stage != "errors" for stage, outcome, _, _ in report.failures):
+        return "error"
     return "absent" if not report.passed("forward") else "partial"
 
 
 def totals(reports):
     """The figures under the table, over all entries."""
-    found = {"entries": len(reports), "whole": sum(r.whole for r in reports)}
+    found = {
+        "entries": len(reports),
+        "whole": sum(r.whole for r in reports),
+        "complete": sum(r.complete for r in reports),
+    }
     for stage in HEADINGS:
         found[stage] = [sum(r.passed(stage) for r in reports), sum(r.total(stage) for r in reports)]
-    found["wrong"] = sum(outcome == "wrong" and stage != "errors" for r in reports for stage, outcome, *_ in r.failures)
+    found["wrong"] = sum(len(r.wrong) for r in reports)
     return found
 
 
 def summary(reports):
     found = totals(reports)
     yield f"entries whole: {found['whole']} of {found['entries']}"
+    yield f"whole, with all other spellings and error inputs: {found['complete']}"
     for stage, heading in HEADINGS.items():
         yield f"{heading}: {found[stage][0]} of {found[stage][1]}"
     yield f"samples with a wrong value: {found['wrong']}"
@@ -167,10 +172,13 @@ def main(argv=None):
         (chosen.markdown, as_markdown),
         (chosen.html, as_html),
         (chosen.json, lambda reports: as_json(reports, chosen.dtype)),
-        (chosen.whole, lambda reports: "".join(f"{r.name}\n" for r in reports if r.whole)),
     ):
         if path:
             Path(path).write_text(text(reports), encoding="utf-8")
+    if chosen.lists:
+        for kind in ("whole", "complete"):
+            names = [f"{r.name}\n" for r in reports if getattr(r, kind)]
+            (Path(chosen.lists) / f"{kind}.txt").write_text("".join(names), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -72,6 +72,16 @@ class Report:
             self.passed(stage) == self.total(stage) for stage in ("forward", "gradient", "second")
         )
 
+    @property
+    def complete(self):
+        """Whole, and all the other spellings and the error inputs pass, too."""
+        return self.whole and not self.failures
+
+    @property
+    def wrong(self):
+        """What ran and gave another value than torch; an accepted bad input is not among it."""
+        return [failure for failure in self.failures if failure[1] == "wrong" and failure[0] != "errors"]
+
     def count(self, stage, outcome, message="", sample=None):
         self.counts[stage][outcome] += 1
         if outcome != "pass":
