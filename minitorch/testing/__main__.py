@@ -2,7 +2,8 @@
 
 Per operator: samples passed of total, for the forward pass, the gradient, the second gradient, the other spellings
 (method, operator, in-place, out=, aliases) and the error inputs; then the totals over all entries of the table, those
-minitorch lacks included. An entry is whole when every forward, gradient and second-gradient sample passes, and complete when all the rest does.
+minitorch lacks included. An entry is whole when every forward, gradient and second-gradient sample passes, complete
+when all the rest does, too.
 """
 
 import argparse
@@ -119,7 +120,7 @@ def as_html(reports):
     colours = {"whole": "#dfd", "partial": "#ffd", "error": "#fed", "wrong": "#fbb", "absent": "#eee"}
     body = [
         "<!doctype html><meta charset=utf-8><title>minitorch and torch</title>",
-        "<style>body{font:14px sans-serif}td,th{padding:2px 8px;text-align:right}td:first-child{text-align:left}</style>",
+        "<style>body{font:14px sans-serif} td,th{padding:2px 8px; text-align:right}</style>",
         "<ul>",
         *(f"<li>{html.escape(line)}" for line in summary(reports)),
         "</ul><table><tr>",
