@@ -1,5 +1,6 @@
 """What can go wrong with worker processes, done to real ones: every program here must end, soon, and say why."""
 
+import contextlib
 import os
 import resource
 import signal
@@ -71,10 +72,10 @@ def test_a_killed_worker_is_reported_at_once(persistent):
         next(iterator)
     pids = [worker.process.pid for worker in iterator._workers]
     os.kill(pids[1], signal.SIGKILL)
-    start = time.monotonic()
+    begin = time.monotonic()
     with pytest.raises(RuntimeError) as caught:
         next(iterator)
-    assert time.monotonic() - start < 1
+    assert time.monotonic() - begin < 1
     text = str(caught.value)
     assert f"DataLoader worker (pid(s) {pids[1]}) exited unexpectedly: worker 1" in text and "SIGKILL" in text
     assert not any(alive(pid) for pid in pids)
@@ -113,12 +114,12 @@ def test_a_worker_killed_in_the_middle_of_a_message():
 def test_timeout():
     iterator = iter(data.DataLoader(Acting(lambda i: time.sleep(30)), num_workers=2, timeout=0.2))
     pids = [worker.process.pid for worker in iterator._workers]
-    start = time.monotonic()
+    begin = time.monotonic()
     with pytest.raises(RuntimeError, match="DataLoader timed out after 0.2 seconds"):
         next(iterator)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - begin < 5
     del iterator
-    assert time.monotonic() - start < 15 and not any(alive(pid) for pid in pids)
+    assert time.monotonic() - begin < 15 and not any(alive(pid) for pid in pids)
 
 
 def test_a_worker_that_does_not_end_is_ended():
@@ -129,9 +130,9 @@ def test_a_worker_that_does_not_end_is_ended():
     iterator = iter(data.DataLoader(Acting(stubborn), num_workers=1))
     pid = iterator._workers[0].process.pid
     time.sleep(0.3)
-    start = time.monotonic()
+    begin = time.monotonic()
     iterator.close()
-    assert time.monotonic() - start < 15 and not alive(pid)
+    assert time.monotonic() - begin < 15 and not alive(pid)
 
 
 def test_no_shared_memory_left():
@@ -202,11 +203,22 @@ def program(tmp_path):
     return write
 
 
-def start(path, *arguments):
-    return subprocess.Popen(
-        [sys.executable, "-u", str(path), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True,
-    )  # fmt: skip
+@pytest.fixture
+def start():
+    """Runs a program; at the end of the test it, and the workers of its process group, are gone."""
+    started = []
+
+    def run(path, *arguments):
+        command = [sys.executable, "-u", str(path), *arguments]
+        pipe = subprocess.PIPE
+        started.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True))
+        return started[-1]
+
+    yield run
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 LOOP = """
@@ -229,7 +241,7 @@ LOOP = """
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.parametrize("group", [True, False], ids=["terminal", "parent only"])
-def test_ctrl_c(program, method, group):
+def test_ctrl_c(program, start, method, group):
     """The signal reaches all processes (as a terminal sends it) or the parent: KeyboardInterrupt, nothing left."""
     process = start(program(LOOP), "0.05", method)
     for _ in range(4):
@@ -244,7 +256,7 @@ def test_ctrl_c(program, method, group):
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_a_killed_parent_takes_its_workers_along(program, method):
+def test_a_killed_parent_takes_its_workers_along(program, start, method):
     process = start(program(LOOP), "0.05", method)
     for _ in range(4):
         assert process.stdout.readline().strip().isdigit()
@@ -253,11 +265,9 @@ def test_a_killed_parent_takes_its_workers_along(program, method):
     process.kill()
     process.wait(LIMIT)
     wait_until(lambda: not any(alive(pid) for pid in workers), 10)
-    process.stdout.close()
-    process.stderr.close()
 
 
-def test_a_killed_parent_with_two_loaders(program):
+def test_a_killed_parent_with_two_loaders(program, start):
     """A worker forked later inherits the ends of the earlier loader's channels; it must not keep them open."""
     process = start(program("""
         import os, time, numpy as np
@@ -276,8 +286,6 @@ def test_a_killed_parent_with_two_loaders(program):
     process.kill()
     process.wait(LIMIT)
     wait_until(lambda: not any(alive(pid) for pid in workers), 10)
-    process.stdout.close()
-    process.stderr.close()
 
 
 def test_a_program_that_ends_in_the_middle_of_an_epoch(program):

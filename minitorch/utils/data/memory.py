@@ -258,6 +258,10 @@ class Receiver:
             self._lease(segment, whole)
         return pickle.loads(pickled, buffers=[view[start:end] for start, end in places])
 
+    def close(self) -> None:
+        """Let go of all segments but those that a batch still lies in."""
+        self._mapped.clear()
+
     def _lease(self, segment: int, whole: np.ndarray) -> None:
         """The segment is in use until `whole`, which every array of the batch keeps alive, is gone."""
         leases, idle, dropped, mapped, forks = self._leases, self._idle, self._dropped, self._mapped, _forks

@@ -129,6 +129,7 @@ class ParallelIterator(LoaderIterator):
         _live.discard(self)
         for worker in self._workers:
             worker.channel.close()  # a worker ends when it next reads or writes
+            worker.memory.close()
         self._selector.close()
         deadline = time.monotonic() + grace
         for end in (None, "terminate", "kill"):
