@@ -13,6 +13,7 @@ from .adam import Adam as Adam
 from .adamax import Adamax as Adamax
 from .adamw import AdamW as AdamW
 from .asgd import ASGD as ASGD
+from .lbfgs import LBFGS as LBFGS
 from .nadam import NAdam as NAdam
 from .optimizer import Optimizer as Optimizer
 from .radam import RAdam as RAdam

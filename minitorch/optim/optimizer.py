@@ -97,10 +97,10 @@ def _with_hooks(step: Callable) -> Callable:
     return hooked_step
 
 
-def scalar(value: float) -> Tensor:
+def scalar(value: Any) -> Tensor:
     """A 0-d tensor on the CPU that counts steps and the like: float32, or float64 where that is the default dtype."""
     double = dtypes.get_default_dtype() is dtypes.float64
-    return wrap(np.array(value, np.float64 if double else np.float32))
+    return wrap(np.array(float(value), np.float64 if double else np.float32))
 
 
 def check_lr(lr: Any, message: str = "Invalid learning rate: {}") -> None:
@@ -309,7 +309,6 @@ class Optimizer:
         self.__dict__.update(state)
         for name in _HOOKS:
             self.__dict__.setdefault(name, OrderedDict())
-        self.defaults.setdefault("differentiable", False)
         for group in self.param_groups:
             for name, value in _LATE_OPTIONS.items():
                 if name in self.defaults:
