@@ -256,9 +256,9 @@ def test_a_segment_that_a_child_may_see_is_not_filled_again():
     receiver, sender = memory.Receiver(), memory.Sender()
     sent = []
     for value in (1, 2, 3):
-        pickled, segment, places, given_up, descriptor = sender.pack(np.full(5000, value))
-        batch = receiver.unpack(pickled, segment, places, given_up, descriptor)
-        sent.append(segment)
+        packed, descriptor = sender.pack(np.full(5000, value))
+        batch = receiver.unpack(packed, descriptor)
+        sent.append(packed[1])
         if value == 2:
             memory._count_fork()  # what os.fork does
         del batch
@@ -274,7 +274,7 @@ def test_an_array_that_the_worker_keeps_is_not_overwritten():
     sender.release([0], [])
     kept = sender.empty((5000,), np.dtype(np.float64))
     kept[:] = 7
-    packed = sender.pack(kept)
+    packed, _ = sender.pack(kept)
     assert packed[1] == 0
     sender.release([0], [])
     assert sender._segment is None
@@ -295,7 +295,7 @@ def test_collate_writes_into_shared_memory():
     finally:
         collate.batch_memory = None
     assert batch._array.base is sender._whole
-    pickled, segment, places, _, descriptor = sender.pack([batch])
+    (pickled, segment, places, _), descriptor = sender.pack([batch])
     assert (segment, places, descriptor) == (0, [(0, 16000)], None) and len(pickled) < 500
 
 

@@ -11,6 +11,7 @@ class ImageDataset(Dataset):
 
     targets: Any  # one class number per sample
     classes: list[str]  # the classes' names
+    root: Any = None  # where the files are
 
     def __init__(self, transform: Callable | None = None, target_transform: Callable | None = None):
         self.transform = transform
@@ -32,7 +33,7 @@ class ImageDataset(Dataset):
 
     def __repr__(self) -> str:
         lines = [f"Dataset {type(self).__name__}", f"    Number of datapoints: {len(self)}"]
-        if getattr(self, "root", None) is not None:
+        if self.root is not None:
             lines.append(f"    Root location: {self.root}")
         if self.transform is not None:
             lines.append(f"    Transform: {self.transform!r}")

@@ -141,7 +141,7 @@ def pad(image: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant")
             from PIL import ImageOps
 
             bands = len(image.getbands())
-            colour = (fill,) * bands if isinstance(fill, (int, float)) and bands > 1 else fill
+            colour: Any = (fill,) * bands if isinstance(fill, (int, float)) and bands > 1 else fill
             return ImageOps.expand(image, (left, top, right, bottom), colour)
         from PIL import Image
 

@@ -31,6 +31,7 @@ def rebuild(original: Any, values: Any) -> Any:
     A mutable container is copied and refilled rather than constructed: it may carry attributes of its own.
     """
     try:
+        clone: Any
         if isinstance(original, MutableMapping):
             clone = copy.copy(original)
             clone.update(values)

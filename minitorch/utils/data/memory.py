@@ -11,6 +11,7 @@ allocated, cleared or mapped, and no descriptor is passed, from one batch to the
 
 import copyreg
 import io
+import math
 import mmap
 import os
 import pickle
@@ -54,6 +55,9 @@ def anonymous_file(size: int) -> int:
         raise
     return descriptor
 
+
+# pickle, number of the segment (None: all is in the pickle), places of the arrays in it, segments given up
+Packed = tuple[bytes, int | None, list[tuple[int, int]], list[int]]
 
 # -- pickling
 
@@ -137,15 +141,15 @@ class Sender:
 
     def empty(self, shape: tuple, dtype: np.dtype) -> np.ndarray | None:
         """An array for a part of the batch, in the segment; None where that has no room left."""
-        size = int(np.prod(shape)) * dtype.itemsize
+        size = math.prod(shape) * dtype.itemsize
         if self._whole is None or self._used + size > len(self._whole) or size == 0:
             return None
         array = np.ndarray(shape, dtype, buffer=self._whole, offset=self._used)
         self._used = _aligned(self._used + size)
         return array
 
-    def pack(self, batch: Any) -> tuple[bytes, int | None, list[tuple[int, int]], list[int], int | None]:
-        """The batch as (pickle, segment, places of its arrays, segments given up, descriptor if the segment is new)."""
+    def pack(self, batch: Any) -> tuple[Packed, int | None]:
+        """The batch, ready to be sent, and the descriptor of the segment if that is new."""
         buffers: list[memoryview] = []
 
         def out_of_band(buffer: pickle.PickleBuffer) -> bool:
@@ -158,7 +162,7 @@ class Sender:
         message = io.BytesIO()
         _Pickler(message, protocol=5, buffer_callback=out_of_band if self._shared else None).dump(batch)
         if not buffers:
-            return message.getvalue(), None, [], [], None
+            return (message.getvalue(), None, [], []), None
         try:
             places, given_up, descriptor = self._place(buffers)
         except OSError as error:
@@ -171,7 +175,7 @@ class Sender:
         self._idle.discard(segment)
         self._whole = None
         self._start()
-        return message.getvalue(), segment, places, given_up, descriptor
+        return (message.getvalue(), segment, places, given_up), descriptor
 
     def _offset(self, raw: memoryview) -> int | None:
         """Where in the segment this buffer lies, or None if it does not."""
@@ -238,10 +242,9 @@ class Receiver:
         del self._idle[: len(idle)], self._dropped[: len(dropped)]  # arrays may die, in any thread, meanwhile
         return idle, dropped
 
-    def unpack(
-        self, pickled: bytes, segment: int | None, places: list[tuple[int, int]], given_up: list[int],
-        descriptor: int | None,
-    ) -> Any:  # fmt: skip
+    def unpack(self, packed: Packed, descriptor: int | None) -> Any:
+        """The batch of `Sender.pack`."""
+        pickled, segment, places, given_up = packed
         for number in given_up:
             self._mapped.pop(number, None)
         if segment is None:
@@ -249,7 +252,7 @@ class Receiver:
         if descriptor is not None:
             self._mapped[segment] = mmap.mmap(descriptor, 0)
             os.close(descriptor)
-        whole = np.frombuffer(self._mapped[segment], np.uint8)
+        whole: Any = np.frombuffer(self._mapped[segment], np.uint8)
         if len(self._leases) >= self._hold:
             view = memoryview(whole[: max(end for _, end in places)].copy())
             self._idle.append(segment)

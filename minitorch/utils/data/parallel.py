@@ -27,6 +27,8 @@ from minitorch.utils.data.worker import BATCH, END, ERROR, RESUMED, SHORTAGE, ru
 CHECK = 0.5  # seconds between looks at the processes, should one have died without its channel ending
 GRACE = 2.0  # seconds that a worker may take to finish its sample when the iterator ends; then it is terminated
 
+SELECTOR = getattr(selectors, "PollSelector", selectors.SelectSelector)  # needs no descriptor of its own
+
 _live: weakref.WeakSet = weakref.WeakSet()
 
 
@@ -71,7 +73,7 @@ class ParallelIterator(LoaderIterator):
         self._workers: list[_Worker] = []
         self._ready: dict[int, tuple[str, Any]] = {}  # batch that came early: its message
         self._inbox: deque[tuple[int, str, int | None, Any]] = deque()
-        self._selector = selectors.DefaultSelector()
+        self._selector = SELECTOR()
         _live.add(self)
         try:
             for worker_id in range(loader.num_workers):
@@ -291,7 +293,7 @@ class ParallelIterator(LoaderIterator):
                 continue
             value: Any = None
             if kind == BATCH:
-                value = worker.memory.unpack(*content[0], descriptor)
+                value = worker.memory.unpack(content[0], descriptor)
             elif kind == ERROR:
                 value = pickle.loads(content[0])
             self._inbox.append((worker_id, kind, number, value))

@@ -126,7 +126,7 @@ class WeightedRandomSampler(Sampler[int]):
 class BatchSampler(Sampler[list[int]]):
     """The indices of another sampler in lists of `batch_size`; with `drop_last` a shorter last list is left out."""
 
-    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool):
+    def __init__(self, sampler: Iterable[Any], batch_size: int, drop_last: bool):
         require_count("batch_size", batch_size)
         if not isinstance(drop_last, bool):
             raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")

@@ -185,25 +185,25 @@ def _serve(channel: Channel, source: Source, worker_id: int, init_fn: Any) -> No
             continue
         if exhausted:
             continue
+        message: tuple[str, int, Any]
+        descriptor = None
         try:
             if broken is not None:
-                message, descriptor = (ERROR, number, broken.pickled()), None
+                message = (ERROR, number, broken.pickled())
                 broken = None
             else:
                 assert fetch is not None
-                packed = memory.pack(fetch(index))
-                message, descriptor = (BATCH, number, packed[:-1]), packed[-1]
-                del packed
+                packed, descriptor = memory.pack(fetch(index))
+                message = (BATCH, number, packed)
         except Exception as error:
             if source.iterable and isinstance(error, StopIteration):
                 exhausted = True
-                message, descriptor = (END, number, None), None
+                message = (END, number, None)
             else:
-                message, descriptor = (ERROR, number, WorkerError(error, worker_id).pickled()), None
+                message = (ERROR, number, WorkerError(error, worker_id).pickled())
         if memory.shortage:
             channel.send(pickle.dumps((SHORTAGE, None, memory.shortage)))
             memory.shortage = None
         channel.send(pickle.dumps(message), descriptor)
         if descriptor is not None:
             os.close(descriptor)
-        del message
