@@ -206,8 +206,12 @@ def _refuse_other_archives(archive: Reader) -> None:
     if "data.pkl" not in archive:
         raise CheckpointError(f"{archive.name}: not a checkpoint: the archive has no record data.pkl")
     for record in ("version", ".data/version"):
-        if record in archive and not (data := archive.read(record)).strip().isdigit() or int(data) > 10:
-            raise CheckpointError(f"{archive.name}: Attempted to read a PyTorch file with version {data!r:.20}")
+        version = archive.read(record) if record in archive else b"1"
+        if not version.strip().isdigit() or len(version) > 9 or int(version) > 10:
+            raise archive.error(
+                f"Attempted to read a PyTorch file with version {version!r:.20}, but the maximum supported version "
+                "for reading is 10"
+            )
 
 
 class _Storages:

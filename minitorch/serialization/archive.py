@@ -109,6 +109,7 @@ class Record:
     header: int  # offset of the local header
     size: int
     crc: int
+    kind: str = ""  # "compressed" or "encrypted": not as checkpoints are stored
     start: int = 0  # offset of the bytes
 
 
@@ -183,13 +184,11 @@ class Reader:
             at += n_name + n_extra + n_comment
             if signature != b"PK\1\2" or at > len(data) or disk:
                 raise self.error("its directory is damaged")
-            if method or flags & 1:
-                kind = "encrypted" if flags & 1 else "compressed"
-                raise self.error(f"record {name} is {kind}; the records of a checkpoint are stored as they are")
             size, packed, header = _widen(extra, size, packed, header)
-            if size != packed:
+            if size != packed and not method:
                 raise self.error(f"record {name} has two sizes, {size} and {packed}")
-            records.append(Record(name, header, size, crc))
+            kind = "encrypted" if flags & 1 else "compressed" if method else ""
+            records.append(Record(name, header, packed, crc, kind))
         if at != len(data):
             raise self.error("its directory is damaged")
         return records
@@ -197,7 +196,8 @@ class Reader:
     def _locate(self, record: Record) -> None:
         signature, _, flags, method, *_, n_name, n_extra = LOCAL.unpack(self._bytes(record.header, LOCAL.size))
         name = self._bytes(record.header + LOCAL.size, n_name)
-        if signature != b"PK\3\4" or method or flags & 1 or name != record.name.encode():
+        stored = not (method or flags & 1)
+        if signature != b"PK\3\4" or name != record.name.encode() or stored != (not record.kind):
             raise self.error(f"the header of record {record.name} is damaged")
         record.start = record.header + LOCAL.size + n_name + n_extra
 
@@ -271,7 +271,10 @@ class Reader:
     def _record(self, name: str) -> Record:
         if name not in self.records:
             raise self.error(f"record {self.folder}{name} is missing")
-        return self.records[name]
+        record = self.records[name]
+        if record.kind:
+            raise self.error(f"record {record.name} is {record.kind}; those of a checkpoint are stored as they are")
+        return record
 
     def _check(self, record: Record, crc: int) -> None:
         if crc != record.crc:

@@ -166,7 +166,7 @@ def rebuild_from_type_v2(function: Any, type: type, arguments: tuple, state: Any
 def _set_state(tensor: Any, state: Any) -> Any:
     attributes, slots = state if isinstance(state, tuple) else (state, None)
     for name, value in (*attributes.items(), *(slots or {}).items()):
-        if hasattr(Tensor, name):
+        if is_own(name):
             raise ValueError(f"a tensor's own {name} is not an attribute that a file may set")
         setattr(tensor, name, value)
     return tensor
@@ -177,7 +177,12 @@ def _set_state(tensor: Any, state: Any) -> Any:
 
 def attributes_of(tensor: Tensor) -> dict[str, Any]:
     """What a program hung on a tensor besides what every tensor has."""
-    return {k: v for k, v in tensor.__dict__.items() if k != "_array" and not hasattr(Tensor, k)}
+    return {name: value for name, value in tensor.__dict__.items() if not is_own(name)}
+
+
+def is_own(name: str) -> bool:
+    """Whether an attribute belongs to every tensor."""
+    return name == "_array" or hasattr(Tensor, name)
 
 
 @method("__reduce_ex__")

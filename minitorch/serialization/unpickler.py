@@ -47,7 +47,7 @@ class Unpickler:
         self.stack: list[Any] = []
         self.marks: list[list[Any]] = []
         self.memo: dict[int, Any] = {}
-        self.budget = 4096 + 4 * len(data)
+        self.budget = 4096 + 2 * len(data)  # bytes of a bytearray are paid twice, all else once
         self.hashes: dict[int, Any] = {}
         self.collisions = 0
         self.foreign: Exception | None = None
