@@ -97,7 +97,7 @@ def sigmoid(input):
 
 
 def relu(input):
-    return np.maximum(input, np.asarray(0, input.dtype))
+    return np.maximum(input, 0 if input.dtype.kind == "f" else np.asarray(0, input.dtype))
 
 
 def threshold_backward(grad, result, threshold):

@@ -45,15 +45,20 @@ def as_strided(input, size, stride, storage_offset=None):
 
 def sum_to(array, shape):
     """Sum over what broadcasting from `shape` to `array.shape` repeated."""
-    if array.shape == shape:
+    have = array.shape
+    if have == shape:
         return array
-    extra = array.ndim - len(shape)
-    axes = tuple(range(extra)) + tuple(
-        [i + extra for i, n in enumerate(shape) if n == 1 and array.shape[i + extra] != 1]
-    )
-    if array.dtype.itemsize == 2 and array.dtype.kind in "fV":
-        return np.asarray(np.sum(array, axis=axes, dtype=np.float32)).astype(array.dtype).reshape(shape)
-    return np.asarray(np.sum(array, axis=axes)).reshape(shape)
+    extra = len(have) - len(shape)
+    half = array.dtype.itemsize == 2
+    dtype = np.float32 if half else None
+    if extra == 1 and have[1:] == shape:
+        axes = 0
+    else:
+        axes = tuple([i for i in range(len(have)) if i < extra or (shape[i - extra] == 1 != have[i])])
+    total = np.add.reduce(array, axis=axes, dtype=dtype)
+    if half:
+        total = np.asarray(total).astype(array.dtype)
+    return total if total.shape == shape else np.asarray(total).reshape(shape)
 
 
 def check_dim(dim, ndim):

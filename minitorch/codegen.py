@@ -23,7 +23,7 @@ def fits(row: Any) -> bool:
 def write(row: Any, general: Callable, names: dict) -> Callable:
     """The row's function. general: what it calls when the short way does not apply. names: the globals it runs in."""
     scope = dict(names)
-    scope.update(general=general, kernel=row.fast, Node=row.node, NUMBERS=NUMBERS, FAST=FAST)
+    scope.update(general=general, kernel=row.fast, kernel_of_arrays=row.kernel, Node=row.node, NUMBERS=NUMBERS, FAST=FAST)
     source = _forward(row, scope)
     exec(compile(source, f"<minitorch.{row.name}>", "exec"), scope)  # noqa: S102
     function = scope["call"]
@@ -91,8 +91,9 @@ def _forward(row: Any, scope: dict) -> str:
     again = f"general({', '.join(spread)}, **spelled)"
     lines = [f"def call({', '.join(signature)}, **spelled):"]
     add = lines.append
-    add(f"    if spelled or door.special: return {again}")
     first = tensors[0]
+    add(f"    if type({first}) is ndarray and not spelled: return kernel_of_arrays({', '.join(spread)})")
+    add(f"    if spelled or door.special: return {again}")
     # a number beside a tensor whose dtype it cannot change
     pair = row.promote and len(tensors) == 2 and row.required == 2 and row.promoted == (0, 1)
     add("    try:")
@@ -104,8 +105,6 @@ def _forward(row: Any, scope: dict) -> str:
         add(f"        if type({second}) in NUMBERS and isinstance({first}, Tensor) and {first}_.dtype in FAST:")
         add(f"            {second}_ = {second}")
         add(f"        else: return {again}")
-    elif len(parameters) == 1:
-        add(f"        return kernel({first}) if type({first}) is ndarray else {again}")
     else:
         add(f"        return {again}")
     if row.promote:
@@ -184,14 +183,19 @@ def _forward(row: Any, scope: dict) -> str:
             always = len(users) == len(inputs) or name in row.hidden or name == "input_shape"
             saved.append(value if always else f"{value} if {' or '.join(users)} else None")
         add(f"        node.saved = [{', '.join(saved)}]")
-        counters = []
-        for p in watched:
-            if p in others or p in optional or (pair and p == tensors[1]):
-                counters.append(f"(isinstance({p}, Tensor) and {p}._counter is not None)")
-            else:
-                counters.append(f"{p}._counter is not None")
-        if counters:
-            add(f"        if {' or '.join(counters)}: node.versions = versions_of(node.saved)")
+        if watched:  # memory that was never written or viewed is at version 0
+            counters = {}
+            for p in watched:
+                sure = p not in others and p not in optional and not (pair and p == tensors[1])
+                add(f"        counter{row.names.index(p)} = " + (f"{p}._counter" if sure else f"getattr({p}, '_counter', None)"))
+                counters[row.names.index(p)] = f"counter{row.names.index(p)}"
+            add(f"        if {' or '.join(f'{c} is not None' for c in counters.values())}:")
+            values = [
+                f"0 if {counters[k]} is None else {counters[k]}.value" if k in counters else "0"
+                for k in range(len(row.names))
+            ]
+            add(f"            node.versions = [{', '.join(values)}]")
+            add("            if node.saved_inference(): raise RuntimeError(INFERENCE_MESSAGE)")
     add("        t._edge = (node, 0)")
     add("        t._requires_grad = True")
     add("    return t")

@@ -18,8 +18,9 @@ import numpy as np
 
 from . import codegen, dtypes
 from .autograd import anomaly
-from .autograd.grad_mode import thread
+from .autograd.grad_mode import door, thread
 from .autograd.graph import (
+    INFERENCE_MESSAGE,
     NO_EDGE,
     OpNode,
     Packed,
@@ -37,16 +38,6 @@ ROWS: dict[str, "Row"] = {}  # the table, by name
 FUNCTIONS: dict[str, Callable] = {}  # the public functions of the package, by name
 ndarray = np.ndarray
 new = object.__new__
-
-
-class _Door:
-    """`special` counts the threads' reasons to leave the short ways: dispatch modes, saved-tensor hooks, inference
-    mode, anomaly detection. While it is zero none of them costs anything."""
-
-    special = 0
-
-
-door = _Door()
 
 
 class Row:
@@ -96,6 +87,11 @@ class Row:
             self.takes_all_grads |= next(iter(inspect.signature(formula).parameters)) == "grads"
         self.differentiable = bool(used)
         self.saves_anything = any(used)
+        # does the node always hold a tensor, so that it can be walked only once?
+        tensors = {*inputs, *self.results, *self.hidden, *self.lists}
+        if self.promote:
+            tensors.update(self.parameters[i] for i in self.promoted)
+        self.frees = any(self.names[k] in tensors for picks in used for k in picks)
         self._used = used
         self._keeps: dict = {}
         node = options.pop("node", None) or "".join(w.capitalize() for w in name.split("_")) + "Backward0"

@@ -9,8 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from .grad_mode import door
+
 enabled = False
 nan_checked = True
+
+
+def _switch(mode: bool, nan: bool) -> tuple:
+    """Set both flags, and return what they were. While on, dispatch leaves its short ways."""
+    global enabled, nan_checked
+    before = (enabled, nan_checked)
+    door.count(int(mode) - int(enabled))
+    enabled, nan_checked = mode, nan
+    return before
 
 
 def remember(node: Any) -> None:
@@ -48,16 +59,13 @@ class set_detect_anomaly:
     """Switch anomaly detection at once, and back at the end of a `with` block."""
 
     def __init__(self, mode: bool, check_nan: bool = True):
-        global enabled, nan_checked
-        self._before = (enabled, nan_checked)
-        enabled, nan_checked = mode, check_nan
+        self._before = _switch(mode, check_nan)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *exc: Any) -> None:
-        global enabled, nan_checked
-        enabled, nan_checked = self._before
+        _switch(*self._before)
 
 
 class detect_anomaly:
@@ -72,13 +80,10 @@ class detect_anomaly:
         )
 
     def __enter__(self) -> None:
-        global enabled, nan_checked
-        self._before = (enabled, nan_checked)
-        enabled, nan_checked = True, self._check_nan
+        self._before = _switch(True, self._check_nan)
 
     def __exit__(self, *exc: Any) -> None:
-        global enabled, nan_checked
-        enabled, nan_checked = self._before
+        _switch(*self._before)
 
 
 def is_anomaly_enabled() -> bool:

@@ -125,8 +125,9 @@ def run(
                     continue
                 shape, dtype = following.outputs[number]
                 if g.shape != shape:
-                    g = sum_to(g, shape) if _expands(shape, g.shape) else _bad_shape(node, i, g.shape, shape)
-                    results[i] = g
+                    if g.shape[1:] != shape and not _expands(shape, g.shape):
+                        _bad_shape(node, i, g.shape, shape)
+                    results[i] = g = sum_to(g, shape)
                 if g.dtype is not dtype and g.dtype != dtype:
                     results[i] = g = g.astype(dtype)
                 if isinstance(g, np.generic):

@@ -69,11 +69,7 @@ class Node:
         raise NotImplementedError
 
     def release(self) -> None:
-        """Forget the saved tensors: the graph can't be walked again. A node that saved none can."""
-        for v in self.saved or ():
-            if isinstance(v, (Tensor, SavedResult, Packed, SavedList, np.ndarray)):
-                self.saved = None
-                return
+        """Forget the saved tensors: the graph can't be walked again."""
 
 
 class RemovableHandle:
@@ -132,6 +128,15 @@ class OpNode(Node):
     """The node of a row of the operator table; each row has its own subclass, which knows the row."""
 
     row: Any  # minitorch.dispatch.Row
+
+    def release(self) -> None:
+        if self.row.frees or any(
+            isinstance(v, (Tensor, SavedResult, Packed, SavedList, np.ndarray)) for v in self.saved or ()
+        ):
+            self.saved = None
+
+    def saved_inference(self) -> bool:
+        return any(isinstance(v, Tensor) and v._inference for v in self.saved)
 
     def unpack(self, differentiable: bool) -> list:
         """The saved values in the order of the row's names: arrays, or (for a graph of the backward) Tensors."""
@@ -213,6 +218,13 @@ class OpNode(Node):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
+INFERENCE_MESSAGE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+    "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or "
+    "use `torch.no_grad()` instead of `torch.inference_mode()`."
+)
+
+
 def versions_of(saved: list) -> list:
     """The versions that the memory of saved values is at. RuntimeError for what inference mode made."""
     versions = []
@@ -220,11 +232,7 @@ def versions_of(saved: list) -> list:
         counter = v._counter if isinstance(v, Tensor) else v.counter if type(v) is SavedResult else None
         versions.append(0 if counter is None else counter.value)
         if isinstance(v, Tensor) and v._inference:
-            raise RuntimeError(
-                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode "
-                "in computation tracked by autograd. To work around this, you can make a clone to get a normal tensor "
-                "and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
-            )
+            raise RuntimeError(INFERENCE_MESSAGE)
     return versions
 
 

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import numpy as np
+
+from ..codegen import FAST
 from ..dispatch import Tensor, composite, op
 from ..kernels import linalg as kernels
 from .elementwise import mul, scaled
@@ -46,7 +49,16 @@ def _transposed_times(input: Any, grad: Any, mat2: Any) -> Any:
     return mm(t(input), grad)
 
 
-mm = op("mm", _mm_kernel,
+def _mm_fast(input, mat2):
+    if input.ndim == 2 == mat2.ndim and input.dtype is mat2.dtype and input.dtype in FAST:
+        try:
+            return np.matmul(input, mat2)
+        except ValueError:
+            pass  # the careful kernel says what is wrong
+    return _mm_kernel(input, mat2)
+
+
+mm = op("mm", _mm_fast,
         input=lambda grad, mat2: _times_transposed(grad, mat2),
         mat2=lambda grad, input, mat2: _transposed_times(input, grad, mat2))  # fmt: skip
 
@@ -79,7 +91,15 @@ def _check_bias(input: Any, shape: tuple) -> None:
             )
 
 
-addmm = op("addmm", _addmm_kernel, inplace=True,
+def _addmm_fast(input, mat1, mat2, *, beta=1, alpha=1):
+    if mat1.ndim == 2 == mat2.ndim and input.ndim == 1 and input.dtype is mat1.dtype is mat2.dtype in FAST:
+        if beta == 1 == alpha and input.shape[0] == mat2.shape[1] and mat1.shape[1] == mat2.shape[0]:
+            out = np.matmul(mat1, mat2)
+            return np.add(out, input, out=out)
+    return _addmm_kernel(input, mat1, mat2, beta=beta, alpha=alpha)
+
+
+addmm = op("addmm", _addmm_fast, inplace=True,
            input=lambda grad, beta: scaled(grad, beta),
            mat1=lambda grad, mat2, alpha: scaled(_times_transposed(grad, mat2), alpha),
            mat2=lambda grad, mat1, mat2, alpha: scaled(_transposed_times(mat1, grad, mat2), alpha))  # fmt: skip
