@@ -15,11 +15,10 @@ really run side by side. Unlike Numba's own threading layers the pool survives `
 starts a fresh one.
 
 Environment: `MINITORCH_NUMBA` is `0` (never compiled), `1` (compiled at every size), or unset (where it pays);
-`OMP_NUM_THREADS` gives the number of threads, as it does for torch. A compiled kernel that calls another file's
-compiled function keeps the callee's old code in its cache when only the callee's file changes: delete
-`__pycache__/*.nb?` then.
+`OMP_NUM_THREADS` gives the number of threads, as it does for torch.
 """
 
+import hashlib
 import importlib.util
 import os
 import threading
@@ -28,12 +27,12 @@ from queue import SimpleQueue
 
 import numpy as np
 
+_mode = os.environ.get("MINITORCH_NUMBA", "")
 # Below this many elements the time won in one call (some 100 us) is too little to repay the second that loading takes.
-COMPILE_FROM = 1 << 15
+COMPILE_FROM = 1 if _mode == "1" else 1 << 16
 # A slice smaller than this many elements costs more to hand to a thread (some 20 us) than to work off at once.
 GRAIN = 1 << 14
 
-_mode = os.environ.get("MINITORCH_NUMBA", "")
 _numba = None  # None: not looked for yet; False: cannot be used; else the module
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -56,19 +55,19 @@ def _load():
     return _numba
 
 
+def plain(*arrays):
+    """Are these NumPy arrays (not CuPy's, no subclass), each C-contiguous?  `None` stands for an absent argument."""
+    return all(array is None or type(array) is np.ndarray and array.flags.c_contiguous for array in arrays)
+
+
 def pays(size, *arrays, floor=COMPILE_FROM, dtypes=FLOATS):
     """Should a kernel over `size` elements take its compiled version?
 
-    It needs plain C-contiguous NumPy arrays (not CuPy's, no subclass) of one of `dtypes`; `None` stands for an absent
-    argument.  `floor` is the size from which compiling is worth its cost.
+    It needs plain arrays of one of `dtypes`; `floor` is the size from which compiling is worth its cost.
     """
     if size < floor and _mode != "1":
         return False
-    for array in arrays:
-        if array is not None and (
-                type(array) is not np.ndarray or not array.flags.c_contiguous or array.dtype not in dtypes):
-            return False
-    return bool(_load())
+    return plain(*arrays) and all(array is None or array.dtype in dtypes for array in arrays) and bool(_load())
 
 
 class compiled:  # noqa: N801 - used as a decorator
@@ -76,8 +75,9 @@ class compiled:  # noqa: N801 - used as a decorator
 
     `nogil`, so that slices run in parallel; cached on disk, next to the source or, where that cannot be written, in
     the user's cache directory (`NUMBA_CACHE_DIR` overrides). Sums may be reassociated and multiply-adds contracted,
-    which is what lets the loops use vector registers; nan and inf keep their meaning. Where Numba is missing the plain
-    Python function runs: slow, but the same formula.
+    which is what lets the loops use vector registers; nan and inf keep their meaning. An index that may be negative for
+    all that the compiler knows (a loop over `range(start, stop)`) prevents it: cut the slice out first, then count from
+    0. Where Numba is missing the plain Python function runs: slow, but the same formula.
     """
 
     flags = frozenset({"reassoc", "contract", "nsz"})
@@ -98,16 +98,29 @@ class compiled:  # noqa: N801 - used as a decorator
             self._run = self._jit(numba) if numba else self.python
         return self._run
 
+    def _calls(self):
+        """The other compiled functions that this one calls, by the names it calls them."""
+        known = self.python.__globals__
+        return {name: known[name] for name in self.python.__code__.co_names if isinstance(known.get(name), compiled)}
+
+    def fingerprint(self):
+        """A hash of the code of this function and of all that it calls."""
+        code = self.python.__code__
+        parts = [code.co_code, code.co_consts, sorted((key, sorted(value) if isinstance(value, (set, frozenset)) else value)
+                                                      for key, value in self.options.items())]
+        parts += [callee.fingerprint() for callee in self._calls().values()]
+        return hashlib.md5(repr(parts).encode()).hexdigest()[:8]
+
     def _jit(self, numba):
         options = {"nogil": True, "error_model": "numpy", "fastmath": set(self.flags), **self.options}
         python = self.python
-        # Other compiled functions that this one calls: Numba must see what it made of them.
-        seen = {name: value.compile() for name in python.__code__.co_names
-                if isinstance(value := python.__globals__.get(name), compiled)}
-        if seen:
-            fresh = types.FunctionType(python.__code__, {**python.__globals__, **seen}, python.__name__)
-            fresh.__qualname__, fresh.__module__ = python.__qualname__, python.__module__
-            python = fresh
+        if calls := self._calls():
+            # Numba must see what it made of them; and its cache, which only looks at this function's file, must not
+            # mistake an older version of theirs for this one: hence the fingerprint in the name.
+            compiled_calls = {name: callee.compile() for name, callee in calls.items()}
+            python = types.FunctionType(python.__code__, {**python.__globals__, **compiled_calls}, python.__name__)
+            python.__qualname__ = f"{self.python.__qualname__}_{self.fingerprint()}"
+            python.__module__ = self.python.__module__
         try:
             return numba.njit(cache=True, **options)(python)
         except RuntimeError:  # no directory in which a cache could be kept
