@@ -87,7 +87,7 @@ def collate(batch: Sequence, *, collate_fn_map: dict | None = None) -> Any:
         parts = zip(*batch, strict=False)
         return kind(*(collate(samples, collate_fn_map=collate_fn_map) for samples in parts))
     if isinstance(elem, Sequence):
-        if any(len(other) != len(elem) for other in batch):
+        if len(set(map(len, batch))) > 1:
             raise RuntimeError("each element in list of batch should be of equal size")
         values = [collate(samples, collate_fn_map=collate_fn_map) for samples in zip(*batch, strict=True)]
         return values if isinstance(elem, tuple) else rebuild(elem, values)
@@ -98,18 +98,21 @@ UNKNOWN = "default_collate: batch must contain tensors, numpy arrays, numbers, d
 
 
 def collate_tensor_fn(batch: Sequence[Tensor], *, collate_fn_map: dict | None = None) -> Tensor:
-    first = batch[0]._array
-    shape, dtype = first.shape, first.dtype
-    if type(first) is not np.ndarray or any(
-        t._requires_grad or t._array.dtype != dtype or t._array.shape != shape for t in batch
-    ):
-        return minitorch.stack(batch, 0)  # promotes, records, or refuses
-    out = empty_batch((len(batch), *shape), dtype)
-    if shape:  # end to end into the flattened result: half the cost of filling it row by row, or of np.stack
-        np.concatenate([t._array for t in batch], out=out.reshape(-1, *shape[1:]))
-    else:
-        out[:] = [t._array for t in batch]
-    return wrap(out)
+    arrays = [t._array for t in batch]
+    shape, dtype = arrays[0].shape, arrays[0].dtype
+    plain = type(arrays[0]) is np.ndarray and all(a.dtype is dtype for a in arrays)
+    if plain and not any(t._requires_grad or t._edge for t in batch):
+        # end to end into the flattened result: half the cost of filling it row by row, or of np.stack
+        try:
+            if not shape:
+                return wrap(np.array(arrays))
+            if all(len(a) == shape[0] for a in arrays):
+                out = empty_batch((len(batch), *shape), dtype)
+                np.concatenate(arrays, out=out.reshape(-1, *shape[1:]))
+                return wrap(out)
+        except (TypeError, ValueError):
+            pass  # they have different shapes
+    return minitorch.stack(batch, 0)  # promotes, records, or refuses
 
 
 def collate_numpy_array_fn(batch: Sequence[np.ndarray], *, collate_fn_map: dict | None = None) -> Any:
