@@ -1,0 +1,135 @@
+"""Killed at any moment and resumed, a run ends with the same bits as one that was never killed."""
+
+import pathlib
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+EXAMPLE = pathlib.Path(__file__).parents[1] / "examples" / "train_digits.py"
+
+# Every third step, in the middle of an epoch, it keeps all that the rest depends on: weights, optimizer, scheduler, the
+# position in the loader, and the random states of minitorch, NumPy and Python, from which its dataset draws.
+MIDDLE = """
+import pathlib, random, sys
+import numpy as np
+import minitorch as torch
+
+path = pathlib.Path(sys.argv[1]) / "checkpoint.pt"
+
+
+class Noisy(torch.utils.data.Dataset):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, i):
+        x = torch.full((8,), float(i)) / 64 + torch.rand(8) + random.random() + np.random.rand()
+        return x, i % 4
+
+
+torch.manual_seed(0), random.seed(0), np.random.seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(0.5), torch.nn.Linear(16, 4))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10, 0.5)
+order = torch.Generator().manual_seed(1)
+loader = torch.utils.data.DataLoader(Noisy(), batch_size=8, shuffle=True, generator=order)
+epoch = done = 0
+if path.exists():
+    state = torch.load(path)
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    scheduler.load_state_dict(state["scheduler"])
+    epoch, done = state["epoch"], state["done"]
+while epoch < 6:
+    if done:
+        order.set_state(state["order"])
+    start = order.get_state()
+    for batch, (x, y) in enumerate(loader):
+        if batch < done:
+            continue
+        if done:  # the loader is where it was; so are the random states, which skipping has moved
+            torch.set_rng_state(state["torch"])
+            random.setstate(state["python"])
+            np.random.set_state(state["numpy"])
+            done = 0
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        scheduler.step()
+        if batch % 3 == 2:
+            torch.save(
+                {
+                    "model": model.state_dict(), "optimizer": optimizer.state_dict(),
+                    "scheduler": scheduler.state_dict(), "epoch": epoch, "done": batch + 1, "order": start,
+                    "torch": torch.get_rng_state(), "python": random.getstate(),
+                    "numpy": [s.tolist() if isinstance(s, np.ndarray) else s for s in np.random.get_state()],
+                },
+                path,
+            )
+            print("saved", flush=True)
+    epoch, done = epoch + 1, 0
+torch.save([model.state_dict(), optimizer.state_dict(), torch.rand(3), random.random(), np.random.rand()],
+           path.with_name("end.pt"))
+"""
+
+
+def start(command):
+    return subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def finish(command):
+    """Run to the end; returns how long that took."""
+    began = time.perf_counter()
+    with start(command) as process:
+        output, _ = process.communicate(timeout=600)
+    assert process.returncode == 0, output
+    return time.perf_counter() - began
+
+
+def kill_and_resume(command, resume, result, folders, kills, moments):
+    """Compares the result of undisturbed runs with those of runs killed at random moments."""
+    undisturbed = next(folders)
+    seconds = finish(command(undisturbed))
+    expected = (undisturbed / result).read_bytes()
+    assert expected
+    for _ in range(kills):
+        folder = next(folders)
+        with start(command(folder)) as process:
+            time.sleep(moments.uniform(0, seconds))
+            process.kill()
+        finish(resume(folder))
+        assert (folder / result).read_bytes() == expected
+
+
+@pytest.fixture
+def folders(tmp_path):
+    def fresh():
+        for i in range(1000):
+            (tmp_path / str(i)).mkdir()
+            yield tmp_path / str(i)
+
+    return fresh()
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.slow)])
+def test_the_example(kills, folders):
+    def command(folder):
+        return sys.executable, EXAMPLE, "--epochs", 3, "--out", folder
+
+    kill_and_resume(
+        command, lambda folder: (*command(folder), "--resume"), "checkpoint.pt", folders, kills,
+        np.random.default_rng(kills),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.slow)])
+def test_in_the_middle_of_an_epoch(kills, folders):
+    program = textwrap.dedent(MIDDLE)
+
+    def command(folder):
+        return sys.executable, "-c", program, folder
+
+    kill_and_resume(command, command, "end.pt", folders, kills, np.random.default_rng(kills))
