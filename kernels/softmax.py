@@ -1,56 +1,155 @@
-"""Softmax, its logarithm, and the losses on classes.  Mirrors ATen/native/SoftMax.cpp and LossNLL.cpp."""
+"""Softmax, its logarithm, and the losses on classes.  Mirrors ATen/native/SoftMax.cpp and LossNLL.cpp.
+
+Of each function here there are two texts: on arrays, which is the reference and serves small ones, CuPy, float64 and
+any `dim`; and compiled, for large float32 arrays along their last dim, where a row stays in the cache between its passes.
+"""
+
+import math
 
 import numpy as np
 
+from .fused import BLOCK, FLOAT32, exp, from_order_key, order_key
 from .half import in_float32
+from .parallel import COMPILE_FROM, GRAIN, compiled, pays, plain, run_slices
 
 
-def _axis(dim, ndim):
-    return dim % ndim if ndim else 0
+def _along(dim, on_arrays, on_rows, first, *others):
+    """The result of `on_arrays(*arrays, axis)` along `dim`; on large arrays by blocks, or by the loop `on_rows`."""
+    if first.size < COMPILE_FROM or not plain(first, *others):
+        if not first.size:
+            return first.copy()
+        if not first.ndim:  # a single number is a row of one
+            return on_arrays(*(array.reshape(1) for array in (first, *others)), 0).reshape(())
+        return on_arrays(first, *others, dim)
+    dim %= first.ndim
+    n, inner = first.shape[dim], math.prod(first.shape[dim + 1:])
+    out = np.empty_like(first)
+    arrays = [array.reshape(-1, n, inner) for array in (first, *others, out)]
+    outer = len(arrays[0])
+    if inner == 1 and pays(first.size, first, *others, dtypes=FLOAT32):
+        run_slices(on_rows, outer, *(array[:, :, 0] for array in arrays), grain=GRAIN // n + 1)
+    else:
+        run_slices(_by_blocks, outer, on_arrays, arrays, max(1, BLOCK // (n * inner)), grain=GRAIN // (n * inner) + 1)
+    return out
 
 
-def _whole(input):
-    """A 0-d array has a softmax too (over its only element): give it the axis that it lacks."""
-    return input if input.ndim else input.reshape(1)
+def _by_blocks(start, stop, on_arrays, arrays, step):
+    *arguments, out = arrays
+    for i in range(start, stop, step):
+        j = min(i + step, stop)
+        out[i:j] = on_arrays(*(array[i:j] for array in arguments), 1)
+
+
+# -- softmax ----------------------------------------------------------------------------------------------------------
 
 
 @in_float32
 def softmax(input, dim):
     """`exp(x - max) / sum(exp(x - max))` along `dim`; the maximum only keeps exp from overflowing."""
-    x = _whole(input)
-    if x.size == 0:
-        return input.copy()
-    result = np.exp(x - x.max(axis=dim, keepdims=True))
-    result /= result.sum(axis=dim, keepdims=True)
-    return result.reshape(input.shape)
+    return _along(dim, _softmax, _softmax_rows, input)
+
+
+def _softmax(x, axis):
+    result = np.exp(x - x.max(axis=axis, keepdims=True))
+    result /= result.sum(axis=axis, keepdims=True)
+    return result
+
+
+@compiled
+def _greatest(row):
+    key = order_key(row[0])
+    for j in range(len(row)):
+        key = max(key, order_key(row[j]))
+    return from_order_key(key)
+
+
+@compiled
+def _softmax_rows(start, stop, x, out):
+    for i in range(start, stop):
+        row, result = x[i], out[i]
+        top = _greatest(row)
+        total = np.float32(0)
+        for j in range(len(row)):
+            e = exp(row[j] - top)
+            result[j] = e
+            total += e
+        scale = np.float32(1) / total
+        for j in range(len(row)):
+            result[j] *= scale
 
 
 @in_float32
 def softmax_backward(grad, result, dim):
     """`y * (g - sum(g * y))`: the softmax's Jacobian is `diag(y) - y y^T`."""
-    g, y = _whole(grad), _whole(result)
+    return _along(dim, _softmax_backward, _softmax_backward_rows, grad, result)
+
+
+def _softmax_backward(g, y, axis):
     product = g * y
-    return (product - y * product.sum(axis=dim, keepdims=True)).reshape(grad.shape)
+    product -= y * product.sum(axis=axis, keepdims=True)
+    return product
+
+
+@compiled
+def _softmax_backward_rows(start, stop, grad, result, out):
+    for i in range(start, stop):
+        g, y, dx = grad[i], result[i], out[i]
+        total = np.float32(0)
+        for j in range(len(g)):
+            total += g[j] * y[j]
+        for j in range(len(g)):
+            dx[j] = y[j] * (g[j] - total)
+
+
+# -- its logarithm ----------------------------------------------------------------------------------------------------
 
 
 @in_float32
 def log_softmax(input, dim):
     """`x - max - log(sum(exp(x - max)))` along `dim`."""
-    x = _whole(input)
-    if x.size == 0:
-        return input.copy()
-    result = x - x.max(axis=dim, keepdims=True)
-    result -= np.log(np.exp(result).sum(axis=dim, keepdims=True))
-    return result.reshape(input.shape)
+    return _along(dim, _log_softmax, _log_softmax_rows, input)
+
+
+def _log_softmax(x, axis):
+    result = x - x.max(axis=axis, keepdims=True)
+    result -= np.log(np.exp(result).sum(axis=axis, keepdims=True))
+    return result
+
+
+@compiled
+def _log_softmax_rows(start, stop, x, out):
+    for i in range(start, stop):
+        row, result = x[i], out[i]
+        top = _greatest(row)
+        total = np.float32(0)
+        for j in range(len(row)):
+            total += exp(row[j] - top)
+        log_total = np.log(total)
+        for j in range(len(row)):
+            result[j] = (row[j] - top) - log_total
 
 
 @in_float32
 def log_softmax_backward(grad, result, dim):
     """`g - softmax * sum(g)`."""
-    g, y = _whole(grad), _whole(result)
+    return _along(dim, _log_softmax_backward, _log_softmax_backward_rows, grad, result)
+
+
+def _log_softmax_backward(g, y, axis):
     dx = np.exp(y)
-    dx *= g.sum(axis=dim, keepdims=True)
-    return np.subtract(g, dx, out=dx).reshape(grad.shape)
+    dx *= g.sum(axis=axis, keepdims=True)
+    return np.subtract(g, dx, out=dx)
+
+
+@compiled
+def _log_softmax_backward_rows(start, stop, grad, result, out):
+    for i in range(start, stop):
+        g, y, dx = grad[i], result[i], out[i]
+        total = np.float32(0)
+        for j in range(len(g)):
+            total += g[j]
+        for j in range(len(g)):
+            dx[j] = g[j] - exp(y[j]) * total
 
 
 @in_float32
@@ -92,6 +191,17 @@ def _picked(target, weight, ignore_index, classes, dtype):
     return weights, safe
 
 
+_rows = functools.lru_cache(np.arange)
+
+
+def _plain(input, target, weight, ignore_index):
+    """The commonest case: a matrix of scores, a class for each row, none of them ignored or out of bounds."""
+    return (
+        weight is None and input.ndim == 2 and ignore_index < 0 and target.size > 0 and input.size > 0
+        and np.minimum.reduce(target) >= 0 and np.maximum.reduce(target) < input.shape[1]
+    )
+
+
 @in_float32(keep=(1,))
 def nll_loss(input, target, weight=None, reduction="mean", ignore_index=-100):
     """`-w[t] * x[t]` for log-probabilities x and class indices t: returns (loss, total_weight).
@@ -99,6 +209,13 @@ def nll_loss(input, target, weight=None, reduction="mean", ignore_index=-100):
     `input` (N, C, ...), `target` (N, ...) or (C,) with a 0-d target; `reduction` "none", "sum" or "mean", the last divided by the
     summed weight of the targets that are not ignored (nan when there is none, as in torch).
     """
+    if _plain(input, target, weight, ignore_index):
+        losses = np.negative(input[_rows(len(target)), target])
+        total = np.asarray(len(target), input.dtype)
+        if reduction == "none":
+            return losses, total
+        loss = np.add.reduce(losses)
+        return np.asarray(loss / total if reduction == "mean" else loss), total
     x, t = _as_ncd(input, target)
     weights, safe = _picked(t, weight, ignore_index, x.shape[1], x.dtype)
     chosen = np.take_along_axis(x, safe[:, None, :], axis=1)[:, 0, :]
@@ -115,6 +232,10 @@ def nll_loss(input, target, weight=None, reduction="mean", ignore_index=-100):
 @in_float32
 def nll_loss_backward(grad, input, target, weight=None, reduction="mean", ignore_index=-100, total_weight=None):
     """`-w[t] * g` at each target's place and 0 elsewhere, divided by the total weight for "mean"."""
+    if _plain(input, target, weight, ignore_index):
+        dx = np.zeros(input.shape, input.dtype)
+        dx[_rows(len(target)), target] = -(grad / input.dtype.type(len(target)) if reduction == "mean" else grad)
+        return dx
     x, t = _as_ncd(input, target)
     weights, safe = _picked(t, weight, ignore_index, x.shape[1], x.dtype)
     if reduction == "none":

@@ -39,6 +39,7 @@ def run(
     thread.grad = create_graph
     try:
         # The roots' gradients arrive like those of any node: as the results of a call whose edges are the roots.
+        node: Any = None
         edges: Any = roots
         results: list = [g if create_graph or g is None else g._array for g in gradients]
         gradients = []
@@ -50,18 +51,32 @@ def run(
                     continue
                 grad = results[i]
                 results[i] = None  # nobody else may hold a gradient that a leaf is about to keep
-                remaining = dependencies[following] = dependencies[following] - 1
+                remaining = dependencies[following] - 1
+                leaf = type(following) is AccumulateGrad
                 if grad is not None:
+                    if create_graph:
+                        grad = _clean_tensor(node, i, grad, *following.outputs[number])
+                    else:
+                        if leaf:
+                            like = following.variable._array
+                            shape, dtype = like.shape, like.dtype
+                        else:
+                            shape, dtype = following.outputs[number]
+                        if grad.shape != shape:
+                            if grad.shape[1:] != shape and not _expands(shape, grad.shape):
+                                _bad_shape(node, i, grad.shape, shape)
+                            grad = sum_to(grad, shape)
+                        if grad.dtype is not dtype and grad.dtype != dtype:
+                            grad = grad.astype(dtype)
+                        if type(grad) is not np.ndarray and isinstance(grad, np.generic):
+                            grad = np.asarray(grad)
                     buffer = buffers.get(following)
                     if buffer is None:
-                        if remaining == 0 and captures is None and type(following) is AccumulateGrad:
-                            if following.variable._hooks is None and following.pre_hooks is None:
-                                box = [grad]
-                                grad = None
-                                following.accumulate(box, create_graph)
-                                if following.post_hooks:
-                                    _run_hooks_after(following, (), [None], create_graph)
-                                continue
+                        if leaf and remaining == 0 and captures is None and following.plain():
+                            box = [grad]
+                            grad = None
+                            following.accumulate(box, create_graph)
+                            continue
                         buffer = buffers[following] = [None] * len(following.outputs)
                     before = buffer[number]
                     if before is None:
@@ -74,10 +89,13 @@ def run(
                         buffer[number] = np.asarray(np.add(before, grad))
                         summed.add((following, number))
                     before = grad = None
-                if remaining == 0:
+                if remaining:
+                    dependencies[following] = remaining
+                else:
                     # the latest node first, but a leaf's gradient is accumulated as soon as it is complete
-                    key = _LEAVES_FIRST if type(following) is AccumulateGrad else -following.sequence
-                    heapq.heappush(ready, (key, tie(), following))
+                    heapq.heappush(ready, (_LEAVES_FIRST if leaf else -following.sequence, tie(), following))
+            if node is not None and not keep_graph:
+                node.release()
             while ready:
                 node = heapq.heappop(ready)[2]
                 grads = buffers.pop(node, None) or [None] * len(node.outputs)
@@ -112,29 +130,6 @@ def run(
             if anomaly.enabled:
                 anomaly.check_nan(node, results)
             grads = None  # type: ignore[assignment]
-            i = -1
-            for following, number in edges:
-                i += 1
-                if following is None:
-                    continue
-                g = results[i]
-                if g is None:
-                    continue
-                if create_graph:
-                    results[i] = _clean_tensor(node, i, g, *following.outputs[number])
-                    continue
-                shape, dtype = following.outputs[number]
-                if g.shape != shape:
-                    if g.shape[1:] != shape and not _expands(shape, g.shape):
-                        _bad_shape(node, i, g.shape, shape)
-                    results[i] = g = sum_to(g, shape)
-                if g.dtype is not dtype and g.dtype != dtype:
-                    results[i] = g = g.astype(dtype)
-                if isinstance(g, np.generic):
-                    results[i] = np.asarray(g)
-            g = None
-            if not keep_graph:
-                node.release()
     finally:
         thread.grad = state
 

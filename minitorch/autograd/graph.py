@@ -130,10 +130,15 @@ class OpNode(Node):
     row: Any  # minitorch.dispatch.Row
 
     def release(self) -> None:
-        if self.row.frees or any(
-            isinstance(v, (Tensor, SavedResult, Packed, SavedList, np.ndarray)) for v in self.saved or ()
-        ):
+        row = self.row
+        if row.frees or (row.saves_anything and self._holds_tensor()):
             self.saved = None
+
+    def _holds_tensor(self) -> bool:
+        for v in self.saved or ():
+            if isinstance(v, (Tensor, SavedResult, Packed, SavedList, np.ndarray)):
+                return True
+        return False
 
     def saved_inference(self) -> bool:
         return any(isinstance(v, Tensor) and v._inference for v in self.saved)
@@ -281,6 +286,10 @@ class AccumulateGrad(Node):
     @tensor_hooks.setter
     def tensor_hooks(self, hooks: dict) -> None:
         self.variable._hooks = hooks[0]
+
+    def plain(self) -> bool:
+        """No hook wants to see the gradient before it is accumulated, or after."""
+        return self.variable._hooks is None and self.pre_hooks is None and self.post_hooks is None
 
     def accumulate(self, box: list, differentiable: bool) -> None:
         """Add the gradient in `box` (taken out of it, so that its references can be counted)."""
