@@ -1,9 +1,10 @@
 """Softmax, its logarithm, and the losses on classes.  Mirrors ATen/native/SoftMax.cpp and LossNLL.cpp.
 
-Of each function here there are two texts: on arrays, which is the reference and serves small ones, CuPy, float64 and
-any `dim`; and compiled, for large float32 arrays along their last dim, where a row stays in the cache between its passes.
+Of softmax and its like there are two texts: on arrays, which is the reference and serves small ones, CuPy, float64 and
+any `dim`; and compiled, for large float32 arrays along their last dim: a row stays in the cache between its passes.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -15,7 +16,7 @@ from .parallel import COMPILE_FROM, GRAIN, compiled, pays, plain, run_slices
 
 def _along(dim, on_arrays, on_rows, first, *others):
     """The result of `on_arrays(*arrays, axis)` along `dim`; on large arrays by blocks, or by the loop `on_rows`."""
-    if first.size < COMPILE_FROM or not plain(first, *others):
+    if first.size < COMPILE_FROM or not first.ndim or not plain(first, *others):
         if not first.size:
             return first.copy()
         if not first.ndim:  # a single number is a row of one
@@ -206,8 +207,8 @@ def _plain(input, target, weight, ignore_index):
 def nll_loss(input, target, weight=None, reduction="mean", ignore_index=-100):
     """`-w[t] * x[t]` for log-probabilities x and class indices t: returns (loss, total_weight).
 
-    `input` (N, C, ...), `target` (N, ...) or (C,) with a 0-d target; `reduction` "none", "sum" or "mean", the last divided by the
-    summed weight of the targets that are not ignored (nan when there is none, as in torch).
+    `input` (N, C, ...), `target` (N, ...) or (C,) with a 0-d target; `reduction` "none", "sum" or "mean", the last
+    divided by the summed weight of the targets that are not ignored (nan when there is none, as in torch).
     """
     if _plain(input, target, weight, ignore_index):
         losses = np.negative(input[_rows(len(target)), target])
@@ -233,7 +234,7 @@ def nll_loss(input, target, weight=None, reduction="mean", ignore_index=-100):
 def nll_loss_backward(grad, input, target, weight=None, reduction="mean", ignore_index=-100, total_weight=None):
     """`-w[t] * g` at each target's place and 0 elsewhere, divided by the total weight for "mean"."""
     if _plain(input, target, weight, ignore_index):
-        dx = np.zeros(input.shape, input.dtype)
+        dx = np.zeros_like(input)
         dx[_rows(len(target)), target] = -(grad / input.dtype.type(len(target)) if reduction == "mean" else grad)
         return dx
     x, t = _as_ncd(input, target)
