@@ -52,7 +52,7 @@ def _transposed_times(input: Any, grad: Any, mat2: Any) -> Any:
 def _mm_fast(input, mat2):
     if input.ndim == 2 == mat2.ndim and input.dtype is mat2.dtype and input.dtype in FAST:
         try:
-            return np.matmul(input, mat2)
+            return input.dot(mat2)
         except ValueError:
             pass  # the careful kernel says what is wrong
     return _mm_kernel(input, mat2)
@@ -94,7 +94,7 @@ def _check_bias(input: Any, shape: tuple) -> None:
 def _addmm_fast(input, mat1, mat2, *, beta=1, alpha=1):
     if mat1.ndim == 2 == mat2.ndim and input.ndim == 1 and input.dtype is mat1.dtype is mat2.dtype in FAST:
         if beta == 1 == alpha and input.shape[0] == mat2.shape[1] and mat1.shape[1] == mat2.shape[0]:
-            out = np.matmul(mat1, mat2)
+            out = mat1.dot(mat2)
             return np.add(out, input, out=out)
     return _addmm_kernel(input, mat1, mat2, beta=beta, alpha=alpha)
 
