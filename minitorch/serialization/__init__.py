@@ -26,12 +26,12 @@ from typing import IO, Any
 
 import numpy as np
 
+from .. import dtypes
 from ..devices import device
 from .archive import CheckpointError, Reader, Writer
 from .files import atomic_write, write_all
 from .names import (
     CALLS,
-    NAMES,
     Pickler,
     StorageType,
     add_safe_globals,
@@ -104,7 +104,7 @@ def save(
         if not _disable_byteorder_record:
             archive.add("byteorder", sys.byteorder.encode())
         for storage, key in storages.items():
-            archive.add(f"data/{key}", memoryview(storage.cpu().bytes))
+            archive.add(f"data/{key}", storage.cpu().bytes.data)
         archive.close()
 
 
@@ -230,9 +230,9 @@ class _Storages:
         if type(saved_id) is not tuple or len(saved_id) != 5 or saved_id[0] != "storage":
             raise self.archive.error("Only persistent_load of storage is allowed")
         _, kind, key, location, numel = saved_id
-        dtype = NAMES["torch.uint8"] if kind is UntypedStorage else getattr(kind, "dtype", None)
         if not isinstance(kind, StorageType) and kind is not UntypedStorage:
-            raise self.archive.error(f"a storage of unknown type {kind!r:.80}")
+            raise self.archive.error(f"a storage of unknown type, given by a {type(kind).__name__}")
+        dtype = kind.dtype if isinstance(kind, StorageType) else dtypes.uint8
         if type(key) is not str or type(location) is not str or type(numel) is not int:
             raise self.archive.error("the name, place and length of a storage must be str, str and int")
         size = self.archive.size_of(f"data/{key}")
@@ -252,7 +252,7 @@ class _Storages:
             data = np.frombuffer(self.map, np.uint8, size, at)
         else:
             data = np.empty(size, np.uint8)
-            self.archive.read_into(record, memoryview(data))
+            self.archive.read_into(record, data.data)
         if self.swap:
             self.archive.verify()
             data.view(dtype.numpy).byteswap(inplace=True)

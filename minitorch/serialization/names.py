@@ -31,14 +31,14 @@ STORAGE_TYPES = {d: StorageType(f"{name}Storage", d) for name, d in dtypes.LEGAC
 
 def encode(text: str, encoding: str) -> bytes:
     """How pickles of protocol 2 write bytes."""
-    if encoding != "latin1":
-        raise Refused(f"_codecs.encode is for latin1 only, but got {encoding!r:.40}")
+    if encoding != "latin1" or type(text) is not str:
+        raise Refused("_codecs.encode is for a str and latin1 only")
     return text.encode("latin1")
 
 
 def layout(name: str) -> Layout:
     if name != "torch.strided":
-        raise Refused(f"minitorch has no tensors of layout {name!r:.40}")
+        raise Refused("minitorch has no tensors of any layout but torch.strided")
     return strided
 
 
@@ -219,12 +219,15 @@ for _name, _thing in NAMES.items():
         _WRITTEN.setdefault(_thing, (_module, _last))
 
 
-class Pickler(pickle._Pickler):
+_PythonPickler: Any = pickle._Pickler  # type: ignore[attr-defined]
+
+
+class Pickler(_PythonPickler):
     """Python's own pickler, which names our things as torch does and hands the storages out to `persistent`.
 
     The one written in C imports what it names, to be sure that it is there; torch need not be there."""
 
-    dispatch = dict(pickle._Pickler.dispatch)  # type: ignore[attr-defined]
+    dispatch = dict(_PythonPickler.dispatch)
 
     def __init__(self, file: Any, protocol: int, persistent: Callable):
         super().__init__(file, protocol)

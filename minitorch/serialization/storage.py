@@ -108,7 +108,7 @@ def view_of(storage: UntypedStorage, dtype: dtypes.dtype, offset: int, size: Any
     """The array with these elements of the storage. ValueError when one would lie outside."""
     size, stride = tuple(size), tuple(stride)
     if any(type(n) is not int or n < 0 for n in (offset, *size, *stride)) or len(size) != len(stride):
-        raise ValueError(f"a tensor cannot have offset {offset!r}, size {size!r} and strides {stride!r}")
+        raise ValueError("offset, sizes and strides must be numbers of zero or more, and as many strides as sizes")
     last = -1 if 0 in size else sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     needed = (offset + last + 1) * dtype.itemsize
     if needed > storage.nbytes():
@@ -132,9 +132,9 @@ def rebuild_tensor(storage: TypedStorage, offset: int, size: Any, stride: Any) -
 def rebuild_tensor_v2(
     storage: TypedStorage, offset: int, size: Any, stride: Any, requires_grad: bool, hooks: Any, metadata: Any = None
 ) -> Tensor:
-    tensor = rebuild_tensor(storage, offset, size, stride)
-    if requires_grad:
-        tensor.requires_grad = True  # refuses integers
+    tensor: Any = rebuild_tensor(storage, offset, size, stride)
+    if requires_grad is not False:
+        tensor.requires_grad = requires_grad  # refuses integers, and what is no bool
     return tensor
 
 
@@ -190,11 +190,11 @@ def reduce_tensor(self: Tensor, protocol: Any) -> tuple:
     """A function and the arguments that rebuild the tensor: those of torch, so that torch reads what we pickle."""
     state = attributes_of(self)
     if type(self) is Parameter:
-        arguments = (self.data, self.requires_grad, OrderedDict())
+        arguments: tuple = (self.data, self.requires_grad, OrderedDict())
         return (rebuild_parameter_with_state, (*arguments, state)) if state else (rebuild_parameter, arguments)
     array = self._array
     storage = storage_behind(array)
-    plain = rebuild_tensor_v2, (
+    plain: tuple = rebuild_tensor_v2, (
         TypedStorage(storage, self.dtype), offset_in(storage, array), tuple(array.shape), strides_of(array),
         self.requires_grad, OrderedDict(),
     )  # fmt: skip

@@ -6,7 +6,7 @@ in a table and never imports, REDUCE calls what stands in that table, BUILD know
 
 Time and memory are bounded by the length of the pickle. Single instructions are, but for three things: a call that
 copies a long argument, a hash that walks a nested tuple once for each path through it, and keys chosen to have the same
-hash. The first two are paid from a `budget`, the third is counted.
+hash. The first two are paid from a `budget`, the third is counted. (For the second reason no message shows a value.)
 """
 
 import pickle
@@ -347,7 +347,7 @@ def globals_of(data: bytes) -> Iterator[tuple[str, str]]:
     """The (module, name) pairs that a pickle mentions, found without interpreting it."""
     strings: list[str] = []
     for instruction, argument, _ in pickletools.genops(data):
-        if instruction.name == "GLOBAL":
+        if instruction.name == "GLOBAL" and argument is not None:
             module, name = argument.split(" ", 1)
             yield module, name
         elif instruction.name == "STACK_GLOBAL" and len(strings) > 1:
