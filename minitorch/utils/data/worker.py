@@ -145,13 +145,18 @@ def run_worker(
     # end its epoch): a worker ends when its loader does.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.freeze()  # what was inherited by fork stays shared with the parent: the collector need not touch it
-    minitorch.set_num_threads(1)
-    seed = seed_worker(base_seed, worker_id)
-    global _worker_info
-    _worker_info = WorkerInfo(worker_id, num_workers, seed, source.dataset)
+
+    def prepare() -> None:
+        global _worker_info
+        minitorch.set_num_threads(1)
+        seed = seed_worker(base_seed, worker_id)
+        _worker_info = WorkerInfo(worker_id, num_workers, seed, source.dataset)
+        if init_fn is not None:
+            init_fn(worker_id)
+
     channel = Channel(sock)
     try:
-        _serve(channel, source, worker_id, init_fn)
+        _Service(channel, source, worker_id).run(prepare)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass  # the loader is gone, or wants no more
     finally:
@@ -159,51 +164,55 @@ def run_worker(
         channel.close()
 
 
-def _serve(channel: Channel, source: Source, worker_id: int, init_fn: Any) -> None:
-    memory = Sender(AVAILABLE)
-    collate.batch_memory = memory.empty
-    fetch: Callable | None = None
-    broken: WorkerError | None = None
-    exhausted = False
-    try:
-        if init_fn is not None:
-            init_fn(worker_id)
-        fetch = source.fetcher()
-    except Exception as error:
-        broken = WorkerError(error, worker_id)
+class _Service:
+    """Answers each task with a message: a batch, an error, or (of an iterable dataset) the end."""
 
-    while True:
-        number, index, idle, dropped = pickle.loads(channel.wait())
-        memory.release(idle, dropped)
-        if number is None:  # persistent workers: a new epoch
-            channel.send(pickle.dumps((RESUMED, None)))
-            exhausted = False
-            try:
-                fetch = source.fetcher()
-            except Exception as error:
-                broken = WorkerError(error, worker_id)
-            continue
-        if exhausted:
-            continue
-        message: tuple[str, int, Any]
-        descriptor = None
+    def __init__(self, channel: Channel, source: Source, worker_id: int):
+        self.channel = channel
+        self.source = source
+        self.worker_id = worker_id
+        self.memory = Sender(AVAILABLE)
+        collate.batch_memory = self.memory.empty
+
+    def run(self, prepare: Callable[[], None]) -> None:
+        self._begin_epoch(prepare)
+        while True:
+            number, index, idle, dropped = pickle.loads(self.channel.wait())
+            self.memory.release(idle, dropped)
+            if number is None:  # persistent workers: a new epoch
+                self._begin_epoch()
+                self.channel.send(pickle.dumps((RESUMED, None)))
+            elif not self.exhausted:
+                self._answer(number, index)
+
+    def _begin_epoch(self, prepare: Callable[[], None] | None = None) -> None:
+        self.exhausted = False
+        self.broken: WorkerError | None = None  # what prevents this epoch: the answer to all its tasks
         try:
-            if broken is not None:
-                message = (ERROR, number, broken.pickled())
-                broken = None
+            if prepare is not None:
+                prepare()
+            self.fetch = self.source.fetcher()
+        except Exception as error:
+            self.broken = WorkerError(error, self.worker_id)
+
+    def _answer(self, number: int, index: Any) -> None:
+        descriptor = None
+        message: tuple[str, int, Any]
+        try:
+            if self.broken is not None:
+                message = (ERROR, number, self.broken.pickled())
             else:
-                assert fetch is not None
-                packed, descriptor = memory.pack(fetch(index))
+                packed, descriptor = self.memory.pack(self.fetch(index))
                 message = (BATCH, number, packed)
         except Exception as error:
-            if source.iterable and isinstance(error, StopIteration):
-                exhausted = True
+            if self.source.iterable and isinstance(error, StopIteration):
+                self.exhausted = True
                 message = (END, number, None)
             else:
-                message = (ERROR, number, WorkerError(error, worker_id).pickled())
-        if memory.shortage:
-            channel.send(pickle.dumps((SHORTAGE, None, memory.shortage)))
-            memory.shortage = None
-        channel.send(pickle.dumps(message), descriptor)
+                message = (ERROR, number, WorkerError(error, self.worker_id).pickled())
+        if self.memory.shortage:
+            self.channel.send(pickle.dumps((SHORTAGE, None, self.memory.shortage)))
+            self.memory.shortage = None
+        self.channel.send(pickle.dumps(message), descriptor)
         if descriptor is not None:
-            os.close(descriptor)
+            os.close(descriptor)  # the loader has it
