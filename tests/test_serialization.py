@@ -14,7 +14,7 @@ import minitorch
 from minitorch import serialization
 from minitorch.nn.parameter import Parameter
 from minitorch.serialization import load, save
-from minitorch.tensor import Size, Tensor, wrap
+from minitorch.tensor import Size, Tensor, strided, wrap
 
 DTYPES = ["float16", "bfloat16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool"]
 
@@ -48,7 +48,7 @@ def describe(x, storages=None):
         return type(x).__name__, sorted(map(repr, x))
     if isinstance(x, (torch.dtype, minitorch.dtypes.dtype, torch.device, minitorch.device)):
         return type(x).__name__, str(x)
-    if x is torch.strided or x is minitorch.tensor.strided:
+    if x is torch.strided or x is strided:
         return str(x)
     return type(x).__name__, repr(x)
 
