@@ -36,10 +36,10 @@ def parse(argv=None):
 
 def build_model(nn):
     return nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1),
+        nn.Conv2d(1, 16, 3, padding=1, bias=False),  # the norm that follows would cancel a bias
         nn.BatchNorm2d(16),
         nn.ReLU(),
-        nn.Conv2d(16, 32, 3, padding=1),
+        nn.Conv2d(16, 32, 3, padding=1, bias=False),
         nn.BatchNorm2d(32),
         nn.ReLU(),
         nn.MaxPool2d(2),
