@@ -320,7 +320,11 @@ def _pack(node: OpNode) -> None:
         if type(value) is SavedResult:
             value = node._rewrap(value) if value.array.dtype.kind not in "fV" else _detached_result(node, value)
         if isinstance(value, Tensor):
-            node.saved[i] = Packed(pack(value), unpack)
+            before, thread.grad = thread.grad, False
+            try:
+                node.saved[i] = Packed(pack(value), unpack)
+            finally:
+                thread.grad = before
 
 
 def _detached_result(node: OpNode, value: SavedResult) -> Tensor:

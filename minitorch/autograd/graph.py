@@ -273,6 +273,9 @@ class AccumulateGrad(Node):
 
     variable: Tensor
 
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
     @property
     def outputs(self) -> tuple:  # type: ignore[override]
         array = self.variable._array

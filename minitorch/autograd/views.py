@@ -110,6 +110,9 @@ class CopySlices(Node):
         )
         return results
 
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
+
     def release(self) -> None:
         self.function.release()
 
