@@ -36,7 +36,9 @@ def check_arguments(name, nd, input, kernel_size, stride, padding, dilation, cei
             raise RuntimeError(f"{name}: {argument} must either {omitted}a single int, or a tuple of {_WORDS[nd]}")
     kernel, stride, padding, dilation = arguments.values()
     shape = list(input.shape)
-    if input.ndim not in (nd + 1, nd + 2) or 0 in shape[input.ndim - nd - 1:]:
+    if input.ndim not in (nd + 1, nd + 2):
+        raise RuntimeError(f"{name}: non-empty {nd + 1}D or {nd + 2}D (batch mode) tensor expected for input, but got {shape}")
+    if 0 in shape[input.ndim - nd - 1:]:
         raise RuntimeError(f"{name}: Expected {nd + 1}D or {nd + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}")
     if min(kernel) <= 0:
         raise RuntimeError(f"{name}: kernel size should be greater than zero, but got kernel_size={kernel}")

@@ -243,6 +243,7 @@ def nll_loss_backward(grad, input, target, weight=None, reduction="mean", ignore
         values = -weights * grad.reshape(t.shape)
     else:
         values = -weights * (grad / weights.sum() if reduction == "mean" else grad)
+    values[t == ignore_index] = 0  # also where nothing is left to divide by
     dx = np.zeros_like(x)
     np.put_along_axis(dx, safe[:, None, :], values[:, None, :].astype(x.dtype, copy=False), axis=1)
     return dx.reshape(input.shape)

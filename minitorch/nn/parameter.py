@@ -1,9 +1,6 @@
 """Parameter and Buffer: tensors that a module registers when they are assigned to it (mirrors torch/nn/parameter.py)."""
 
-import numpy as np
-
-from minitorch import dtypes
-from minitorch.devices import device as device_type
+from minitorch import devices, dtypes
 from minitorch.tensor import Tensor, wrap
 
 __all__ = ["Parameter", "UninitializedParameter", "is_lazy", "Buffer", "UninitializedBuffer", "UninitializedTensorMixin"]
@@ -84,9 +81,11 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         return buffer
 
 
-def empty(device=None, dtype=None):
-    tensor = wrap(np.empty(0, (dtype or dtypes.get_default_dtype()).numpy))
-    return tensor if device is None else tensor.to(device_type(device))
+def empty(shape=(0,), device=None, dtype=None):
+    """A tensor with undefined values."""
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    return wrap(devices.namespace(device).empty(shape, (dtype or dtypes.get_default_dtype()).numpy))
 
 
 # ---- parameters whose shape is not known yet ---------------------------------------------------------------------
@@ -175,7 +174,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
     def __new__(cls, requires_grad=True, device=None, dtype=None):
         param = object.__new__(cls)
-        param._array = empty(device, dtype)._array
+        param._array = empty((0,), device, dtype)._array
         param._requires_grad = requires_grad
         return param
 
@@ -190,7 +189,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
     def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
         buffer = object.__new__(cls)
-        buffer._array = empty(device, dtype)._array
+        buffer._array = empty((0,), device, dtype)._array
         buffer._requires_grad = requires_grad
         buffer.persistent = persistent
         buffer._is_buffer = True

@@ -16,4 +16,5 @@ from . import (  # noqa: F401
     nn_norm,
     nn_padding,
     nn_pool,
+    nn_rnn,
 )

@@ -4,7 +4,7 @@ import warnings
 
 from minitorch.ops import nn_activation as ops
 from minitorch.ops.elementwise import abs, relu as _relu, sigmoid, tanh
-from minitorch.ops.nn_activation import gelu, glu, hardshrink, prelu, softplus, softshrink
+from minitorch.ops.nn_activation import glu, prelu
 from minitorch.ops.nn_activation import log_sigmoid as logsigmoid
 
 __all__ = [
@@ -82,6 +82,28 @@ def silu(input, inplace=False):
 def mish(input, inplace=False):
     """`x * tanh(softplus(x))`."""
     return input.mish_() if inplace else ops.mish(input)
+
+
+def gelu(input, approximate="none"):
+    """`x * Phi(x)`, Phi the normal distribution function; or its "tanh" approximation."""
+    return ops.gelu(input, approximate)
+
+
+def softplus(input, beta=1.0, threshold=20.0):
+    """`log(1 + exp(beta x)) / beta`, and x itself where `beta x > threshold`."""
+    return ops.softplus(input, beta, threshold)
+
+
+def hardshrink(input, lambd=0.5):
+    """0 within [-lambd, lambd], x outside."""
+    return ops.hardshrink(input, lambd)
+
+
+def softshrink(input, lambd=0.5):
+    """0 within [-lambd, lambd], outside x moved towards 0 by lambd."""
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    return ops.softshrink(input, lambd)
 
 
 def threshold_(input, threshold, value):

@@ -3,11 +3,14 @@
 import math
 import warnings
 
+import numpy as np
+
 from minitorch.nn.functional.activation import logsigmoid
 from minitorch.nn.functional.distance import pairwise_distance
 from minitorch.ops import nn_loss as ops
 from minitorch.ops.elementwise import minimum, where, zeros_like
 from minitorch.ops.nn_activation import log_softmax
+from minitorch.ops.nn_common import scalar_name
 from minitorch.ops.nn_ctc import ctc_loss as _ctc_loss
 from minitorch.ops.shape import broadcast_tensors
 
@@ -135,8 +138,12 @@ def _nll(input, target, weight, ignore_index, reduction):
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
             f"shape: {list(weight.shape)}"
         )
-    if not target.dtype.category == 1:
-        raise RuntimeError(f"expected scalar type Long but found {str(target.dtype).removeprefix('torch.').capitalize()}")
+    if target._array.dtype not in (np.int64, np.uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_name(target._array)}")
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(
+            f"expected scalar type {scalar_name(input._array)} but found {scalar_name(weight._array)}"
+        )
     if dim <= 2:
         if target.dim() > 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -320,7 +327,10 @@ def multi_margin_loss(
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
     batch = input.shape[0] if input.dim() == 2 else 1
     if target.dim() > 1 or target.numel() != batch:
-        raise RuntimeError(f"inconsistent target size, expected {batch} but got {list(target.shape)}")
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
+            f"Expected target size [{batch}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
+        )
     if weight is not None and weight.numel() != input.shape[-1]:
         raise RuntimeError(f"inconsistent weight size, expected {input.shape[-1]} but got {list(weight.shape)}")
     if target.numel() and not 0 <= target.min().item() <= target.max().item() < input.shape[-1]:

@@ -27,6 +27,8 @@ def batch_norm(
     In training the running statistics, where given, move towards the batch's, in place, by `momentum`."""
     if training:
         _check_size(input.shape)
+        if eps <= 0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     return ops.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 

@@ -5,7 +5,6 @@ the arguments, their defaults, the signature and the documentation are the funct
 """
 
 import inspect
-import re
 import warnings
 
 from minitorch.nn.modules.module import Module
@@ -14,18 +13,22 @@ _LEGACY = ("size_average", "reduce")  # how `reduction` was once spelled
 _BUFFERS = ("weight", "pos_weight")
 
 
-def holding(function, name, module, inputs=1, held=None, base=Module, repr_bare=False, repr_nothing=False):
-    """The class `name` (of the Python module `module`) whose instances hold all arguments of `function` but the first `inputs`.
+def holding(
+    function, name, module, inputs=1, held=None, base=Module, keyword_only=False, check=None, repr_bare=False,
+    repr_nothing=False,
+):  # fmt: skip
+    """The class `name` (of the Python module `module`) whose instances hold arguments of `function`.
 
-    `held` names those to hold where they are not simply the rest; `repr_bare` prints their values without names.
+    `inputs`: how many arguments, the first ones, are left for `forward`. `held` names those to hold where they are not
+    simply the rest. `check(arguments)` may refuse them. `repr_bare` prints their values without names.
     """
     parameters = inspect.signature(function).parameters
     held = [*parameters][inputs:] if held is None else held
     spare = [n for n in held if n not in _LEGACY]
-    signature = inspect.Signature([
-        parameters[n].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=inspect.Parameter.empty)
-        for n in held
-    ])  # fmt: skip
+    kind = inspect.Parameter.KEYWORD_ONLY if keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.Signature(
+        [parameters[n].replace(kind=kind, annotation=inspect.Parameter.empty) for n in held]
+    )
     self_parameter = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
 
     def __init__(self, *args, **kwargs):
@@ -36,6 +39,8 @@ def holding(function, name, module, inputs=1, held=None, base=Module, repr_bare=
             raise TypeError(f"{name}.__init__() {error}") from None
         bound.apply_defaults()
         values = bound.arguments
+        if check is not None:
+            check(values)
         if "size_average" in values:
             values["reduction"] = reduction_of(values.pop("size_average"), values.pop("reduce"), values["reduction"])
         for key, value in values.items():
@@ -81,7 +86,3 @@ def reduction_of(size_average, reduce, reduction):
         f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=4
     )
     return reduction
-
-
-def snake_case(name):
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

@@ -5,8 +5,7 @@ from minitorch.nn import init
 from minitorch.nn.modules._holding import holding
 from minitorch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from minitorch.nn.modules.module import Module
-from minitorch.nn.parameter import Parameter
-from minitorch.ops import empty
+from minitorch.nn.parameter import Parameter, empty
 
 __all__ = [
     "Threshold", "ReLU", "RReLU", "Hardtanh", "ReLU6", "Sigmoid", "Hardsigmoid", "Tanh", "SiLU", "Mish", "Hardswish",
@@ -22,9 +21,9 @@ def _row(name, function, **options):
 Threshold = _row("Threshold", F.threshold)
 ReLU = _row("ReLU", F.relu)
 Hardtanh = _row("Hardtanh", F.hardtanh)
-Sigmoid = _row("Sigmoid", F.sigmoid)
+Sigmoid = _row("Sigmoid", F.sigmoid, held=[])
 Hardsigmoid = _row("Hardsigmoid", F.hardsigmoid, repr_nothing=True)
-Tanh = _row("Tanh", F.tanh)
+Tanh = _row("Tanh", F.tanh, held=[])
 SiLU = _row("SiLU", F.silu)
 Mish = _row("Mish", F.mish)
 Hardswish = _row("Hardswish", F.hardswish, repr_nothing=True)
@@ -34,7 +33,7 @@ SELU = _row("SELU", F.selu)
 GLU = _row("GLU", F.glu)
 GELU = _row("GELU", F.gelu)
 LeakyReLU = _row("LeakyReLU", F.leaky_relu)
-LogSigmoid = _row("LogSigmoid", F.logsigmoid)
+LogSigmoid = _row("LogSigmoid", F.logsigmoid, held=[])
 Softplus = _row("Softplus", F.softplus)
 Hardshrink = _row("Hardshrink", F.hardshrink, repr_bare=True)
 Softshrink = _row("Softshrink", F.softshrink, repr_bare=True)
@@ -75,7 +74,7 @@ class PReLU(Module):
     def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
-        self.weight = Parameter(empty(num_parameters, device=device, dtype=dtype))
+        self.weight = Parameter(empty((num_parameters,), device, dtype))
         self.reset_parameters()
 
     def reset_parameters(self):
