@@ -38,10 +38,10 @@ def linspace(start, end, n, dtype, fused=True):
         return cast(np.full(n, start), dtype)
     number = f8 if dtype.kind in "iub" else dtype.type
     start, end = cast(np.array([start, end], f8), np.dtype(number))
-    i = np.arange(n).astype(number)
-    step = (end - start) / i[-1:]
-    half = n // 2
+    i, half = np.arange(n), n // 2
+    step = (end - start) / i[-1:].astype(number)
     i[half:] = i[-1] - i[half:]
+    i = i.astype(number)
     if not fused or i.dtype.itemsize == 2:  # 16-bit numbers are rounded after each operation
         return np.concatenate([start + step * i[:half], end - step * i[half:]])
     return np.concatenate([fma(i[:half], step, start), fma(i[half:], -step, end)]).astype(dtype)

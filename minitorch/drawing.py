@@ -176,7 +176,7 @@ def _in_place(self: Tensor, row: Row, draw_into: Callable, *args: Any) -> Tensor
     recorded = thread.grad and self.requires_grad
     check_inplace(self, recorded)
     array = self._array
-    if 0 in array.strides and any(n > 1 and s == 0 for n, s in zip(array.shape, array.strides, strict=True)):
+    if 0 in array.strides and array.size and any(n > 1 and s == 0 for n, s in zip(array.shape, array.strides, strict=True)):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
