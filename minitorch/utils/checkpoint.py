@@ -1,0 +1,197 @@
+"""Trading computation for memory (torch/utils/checkpoint.py): run a piece of the forward pass again in the backward.
+
+`checkpoint(f, *args)` does not keep what f would save: it keeps the arguments, and the state of the random streams, and
+computes f once more when the backward pass needs it.
+"""
+
+import contextlib
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from ..autograd.function import Function
+from ..autograd.grad_mode import enable_grad
+from ..autograd.saved import saved_tensors_hooks
+from ..autograd.variable import backward_all
+from ..dispatch import thread
+from ..random import get_rng_state, set_rng_state
+from ..tensor import Tensor
+
+DefaultDeviceType = None
+
+
+class CheckpointError(RuntimeError):
+    """The recomputation did not save what the first run saved."""
+
+
+@contextlib.contextmanager
+def _as_in_forward(rng: Any, modes: tuple):
+    """The random state and the dispatch modes (autocast) of the forward pass."""
+    now_rng = get_rng_state() if rng is not None else None
+    now_modes = thread.modes
+    if rng is not None:
+        set_rng_state(rng)
+    thread.modes = modes
+    try:
+        yield
+    finally:
+        thread.modes = now_modes
+        if rng is not None:
+            set_rng_state(now_rng)
+
+
+def detach_variable(inputs: tuple) -> tuple:
+    """The same tensors cut from the graph, requiring grad where they did."""
+    return tuple([t.detach().requires_grad_(t.requires_grad) if isinstance(t, Tensor) else t for t in inputs])
+
+
+class _Reentrant(Function):
+    """The backward pass starts a backward pass of its own on the recomputed piece."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Callable, preserve: bool, *args: Any) -> Any:
+        ctx.run = function
+        ctx.rng = get_rng_state() if preserve else None
+        ctx.modes = thread.modes
+        ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.args = [None if isinstance(a, Tensor) else a for a in args]
+        ctx.save_for_backward(*[args[i] for i in ctx.places])
+        return function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        args = list(ctx.args)
+        for i, t in zip(ctx.places, ctx.saved_tensors, strict=True):
+            args[i] = t
+        args = detach_variable(tuple(args))
+        with _as_in_forward(ctx.rng, ctx.modes), enable_grad():
+            outputs = ctx.run(*args)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        live = [(o, g) for o, g in zip(outputs, grads, strict=True) if isinstance(o, Tensor) and o.requires_grad]
+        if not live:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        backward_all([o for o, _ in live], [g for _, g in live])
+        return (None, None, *[a._grad if isinstance(a, Tensor) else None for a in args])
+
+
+class _Recomputation:
+    """What one checkpointed call saved: counted when packed, filled in by running the call again."""
+
+    def __init__(self, run_again: Callable):
+        self.run_again = run_again
+        self.shapes: list = []
+        self.tensors: list | None = None
+        self.used = 0
+
+    def pack(self, tensor: Tensor) -> int:
+        self.shapes.append((tensor.shape, tensor.dtype))
+        return len(self.shapes) - 1
+
+    def unpack(self, index: int) -> Tensor:
+        if self.tensors is None:
+            self.tensors = self.run_again()
+            if len(self.tensors) != len(self.shapes):
+                raise CheckpointError(
+                    "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                    f"recomputation.\nNumber of tensors saved during forward: {len(self.shapes)}\nNumber of tensors "
+                    f"saved during recomputation: {len(self.tensors)}."
+                )
+            for i, (t, (shape, dtype)) in enumerate(zip(self.tensors, self.shapes, strict=True)):
+                if t.shape != shape or t.dtype is not dtype:
+                    raise CheckpointError(
+                        "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata "
+                        f"than during the forward pass.\ntensor at position {i}:\nsaved metadata: shape {shape}, "
+                        f"{dtype}\nrecomputed metadata: shape {t.shape}, {t.dtype}"
+                    )
+            self.used = 0
+        tensor = self.tensors[index]
+        self.used += 1
+        if self.used == len(self.shapes):  # all came back: the recomputed values need not stay
+            self.tensors = None
+        return tensor
+
+
+def checkpoint(
+    function: Callable,
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable | None = None,
+    determinism_check: str = "default",
+    debug: bool = False,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """function(*args, **kwargs), recomputed in the backward pass instead of keeping its intermediate tensors.
+
+    use_reentrant False (advised): the saved tensors are recomputed when asked for. True: a backward pass within the
+    backward pass; then keyword arguments are refused and an input must require grad."""
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, "
+            "calling checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but "
+            "if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for "
+            "more details on the differences between the two variants.",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not None:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        if thread.grad and not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+        return _Reentrant.apply(function, preserve_rng_state, *args)
+    if not thread.grad:
+        return function(*args, **kwargs)
+    rng = get_rng_state() if preserve_rng_state else None
+    modes = thread.modes
+    first, again = context_fn() if context_fn is not None else (contextlib.nullcontext(), contextlib.nullcontext())
+
+    def run_again() -> list:
+        saved: list = []
+        keep = saved_tensors_hooks(lambda t: saved.append(t.detach()) or len(saved) - 1, lambda i: saved[i])
+        with _as_in_forward(rng, modes), enable_grad(), keep, again:
+            function(*args, **kwargs)
+        return saved
+
+    record = _Recomputation(run_again)
+    with saved_tensors_hooks(record.pack, record.unpack), first:
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
+    """Run modules one after another, in `segments` pieces of which all but the last are checkpointed."""
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. "
+            "use_reentrant=False is recommended.",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    modules = list(functions.children()) if hasattr(functions, "children") else list(functions)
+
+    def piece(start: int, end: int) -> Callable:
+        def forward(x: Any) -> Any:
+            for m in modules[start : end + 1]:
+                x = m(x)
+            return x
+
+        return forward
+
+    size = len(modules) // segments
+    end = -1
+    for start in range(0, size * (segments - 1), size):
+        end = start + size - 1
+        input = checkpoint(piece(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+    return piece(end + 1, len(modules) - 1)(input)
+
+
+def noop_context_fn() -> tuple:
+    """Two contexts that do nothing."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
