@@ -16,6 +16,8 @@ from .parallel import compiled, pays, run_slices
 
 # These loops wait for memory: nothing would be won by letting the compiler round in its own way.
 exactly = functools.partial(compiled, fastmath=False)
+# Fewer elements than this take less time than waking a thread.
+GRAIN = 1 << 16
 
 
 def sgd(rows, *, maximize, lr, momentum, dampening, weight_decay, nesterov):
@@ -45,7 +47,7 @@ def _run(loop, rows, *numbers):
     dtype = rows[0][0].dtype.type  # computing in the arrays' own precision keeps the loops narrow
     numbers = [dtype(x) for x in numbers]
     rows = [[array.reshape(-1) for array in row] for row in rows]
-    run_slices(_share, total, loop.compile(), rows, numbers)
+    run_slices(_share, total, loop.compile(), rows, numbers, grain=GRAIN)
     return True
 
 

@@ -34,13 +34,13 @@ def muon(
 def orthogonalize(matrix, coefficients, steps, eps):
     """Drive all singular values of a matrix towards 1 by Newton-Schulz iteration: X <- aX + b(XX')X + c(XX')(XX')X.
 
-    Each product is rounded to bfloat16, as on the hardware the method was made for. The default coefficients climb
-    fast and come to rest between 0.7 and 1.2, which serves as well as 1."""
+    Computed in bfloat16, as on the hardware the method was made for. The default coefficients climb fast and come to
+    rest between 0.7 and 1.2, which serves as well as 1."""
     if steps >= 100:
         raise ValueError("Number of steps must be less than 100 for computational efficiency")
     if len(coefficients) != 3:
         raise ValueError("Coefficients must be a tuple of exactly 3 values")
-    a, b, c = coefficients
+    a, b, c = map(np.float32, coefficients)
     x = _bfloat16(matrix)
     tall = x.shape[0] > x.shape[1]
     if tall:
@@ -49,14 +49,19 @@ def orthogonalize(matrix, coefficients, steps, eps):
     x = _bfloat16(x / np.maximum(norm, _bfloat16(np.float32(eps))))
     for _ in range(steps):
         gram = _bfloat16(x @ x.T)
-        gram_update = _bfloat16(b * gram + c * (gram @ gram))
-        x = _bfloat16(a * x + gram_update @ x)
+        gram_update = _multiply_add(b, gram, c * (gram @ gram))
+        x = _multiply_add(a, x, gram_update @ x)
     return (x.T if tall else x).astype(matrix.dtype)
 
 
 def _bfloat16(x):
     """float32 values rounded to those that bfloat16 has."""
-    return x.astype(bfloat16).astype(np.float32)
+    return x.astype(np.float32).astype(bfloat16).astype(np.float32)
+
+
+def _multiply_add(factor, x, y):
+    """factor * x + y in one rounding to float32, as processors do it, and another to bfloat16."""
+    return _bfloat16(factor * x.astype(np.float64) + y)
 
 
 class Muon(PerParameter):

@@ -68,11 +68,15 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
 
 def get_swa_multi_avg_fn() -> Callable:
     """`get_swa_avg_fn` for a list of tensors, in place."""
+    update = get_swa_avg_fn()
 
     @no_grad()
     def swa_update(averaged_param_list: list, current_param_list: list, num_averaged: Any) -> None:
         for average, new in zip(averaged_param_list, current_param_list, strict=True):
-            average.lerp_(new, 1 / (float(num_averaged) + 1))
+            if average.is_floating_point():
+                average.lerp_(new, 1 / (float(num_averaged) + 1))
+            else:
+                average.copy_(update(average, new, num_averaged))
 
     return swa_update
 
@@ -121,12 +125,13 @@ class AveragedModel(Module):
         if self.n_averaged == 0:
             for average, new in zip(averages, samples, strict=True):
                 average.copy_(new)
-        elif self.avg_fn is not None:
-            for average, new in zip(averages, samples, strict=True):
-                average.copy_(self.avg_fn(average, new, self.n_averaged.to(average.device)))
-        else:
+        elif self.multi_avg_fn is not None:
             for batch in _by_kind(averages, samples):
-                (self.multi_avg_fn or get_swa_multi_avg_fn())(*batch, self.n_averaged.to(batch[0][0].device))
+                self.multi_avg_fn(*batch, self.n_averaged.to(batch[0][0].device))
+        else:
+            avg_fn = self.avg_fn or get_swa_avg_fn()
+            for average, new in zip(averages, samples, strict=True):
+                average.copy_(avg_fn(average, new, self.n_averaged.to(average.device)))
         if not self.use_buffers:
             for average, new in zip(self.module.buffers(), model.buffers(), strict=True):
                 average.detach().copy_(new.detach().to(average.device))
