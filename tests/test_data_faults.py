@@ -1,6 +1,7 @@
 """What can go wrong with worker processes, done to real ones: every program here must end, soon, and say why."""
 
 import contextlib
+import faulthandler
 import os
 import resource
 import signal
@@ -91,8 +92,8 @@ def test_a_killed_worker_is_reported_at_once(persistent):
 
 @pytest.mark.parametrize("action, text", [
     (lambda: os._exit(3), "exited with code 3"), (lambda: os._exit(0), "exited with code 0"),
-    (lambda: sys.exit(4), "exited with code 4"), (lambda: os.kill(os.getpid(), signal.SIGSEGV), "SIGSEGV"),
-    (lambda: os.kill(os.getpid(), signal.SIGBUS), "shared memory"),
+    (lambda: sys.exit(4), "exited with code 4"), (lambda: (faulthandler.disable(), os.kill(os.getpid(), signal.SIGSEGV)), "SIGSEGV"),
+    (lambda: (faulthandler.disable(), os.kill(os.getpid(), signal.SIGBUS)), "shared memory"),
     (lambda: os.kill(os.getpid(), signal.SIGTERM), "SIGTERM"),
 ])  # fmt: skip
 def test_other_deaths(action, text):

@@ -58,8 +58,6 @@ def as_is(samples):
 def run(t, dataset, epochs=2, seed=5, **options):
     t.manual_seed(seed)
     loader = t.utils.data.DataLoader(dataset, collate_fn=as_is, **options)
-    if loader.persistent_workers:
-        loader.persistent = loader
     return [list(loader) for _ in range(epochs)], t.rand(2).tolist()
 
 
