@@ -5,6 +5,9 @@ accumulates in float32 and is rounded once."""
 
 import numpy as np
 
+from .half import widen
+from .reductions import sum_over
+
 
 def axes(dim, ndim):
     """dim as a tuple of non-negative axes, all of them for None or (); IndexError or RuntimeError as torch."""
@@ -37,10 +40,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
         result = dtype.numpy
         if input.dtype != result:
             input = input.astype(result)
-    if dim is None and not keepdim and result.kind == "f" and result.itemsize > 2:
-        return np.add.reduce(input, axis=None)
-    if _half(result):
-        return np.asarray(np.sum(input, axis=axes(dim, input.ndim), keepdims=keepdim, dtype=np.float32)).astype(result)
+    if result.kind in "fV":
+        return sum_over(input, None if dim is None else axes(dim, input.ndim), keepdim)
     return np.sum(input, axis=axes(dim, input.ndim), keepdims=keepdim, dtype=result)
 
 
@@ -58,9 +59,8 @@ def mean(input, dim=None, keepdim=False, *, dtype=None):
     count = 1
     for d in where:
         count *= input.shape[d]
-    work = np.float32 if _half(input.dtype) else input.dtype
-    total = np.sum(input, axis=where, keepdims=keepdim, dtype=work)
-    return np.asarray(np.divide(total, np.asarray(count, work))).astype(input.dtype, copy=False)
+    total = sum_over(widen(input), where, keepdim)
+    return np.asarray(total / total.dtype.type(count)).astype(input.dtype, copy=False)
 
 
 def prod(input, dim=None, keepdim=False, *, dtype=None):

@@ -1,5 +1,5 @@
-"""Sums, where NumPy's own are slow or inexact, and what is made of them.  Mirrors ATen/native/ReduceOps.cpp and
-native/cpu/SumKernel.cpp.
+"""Sums, where NumPy's own are slow or inexact, and what is made of them.  Mirrors ATen/native/
+{ReduceOps.cpp, cpu/SumKernel.cpp}.
 
 NumPy adds the rows of a matrix up one after the other, and each row's elements in short pieces: slow, and over many rows
 inexact.  A matrix-vector product with a vector of ones is the same sum, by a BLAS library, four to ten times as fast and
@@ -19,13 +19,16 @@ _ones = {dtype: np.ones(LONGEST, dtype) for dtype in FLOATS}
 
 def sum_to(array, shape):
     """Undo broadcasting: the sum of `array` over the axes along which `shape` was stretched to `array.shape`."""
-    if array.shape == shape:
+    have = array.shape
+    if have == shape:
         return array
-    lead = array.ndim - len(shape)
-    axes = tuple(range(lead)) + tuple(
-        lead + i for i, size in enumerate(shape) if size == 1 and array.shape[lead + i] != 1)
-    if not axes:
-        return array
+    lead = len(have) - len(shape)
+    if lead == 1 and have[1:] == shape:  # a bias
+        axes = (0,)
+    else:
+        axes = tuple([i for i, size in enumerate(have) if i < lead or shape[i - lead] == 1 != size])
+        if not axes:
+            return array.reshape(shape)
     return sum_over(array, axes).reshape(shape)
 
 
@@ -34,20 +37,26 @@ def sum_over(array, axes=None, keepdims=False):
 
     Half precisions are accumulated in float32 and rounded once.
     """
-    if is_half(array):
-        return narrow(sum_over(widen(array), axes, keepdims), array.dtype)
-    if type(array) is not np.ndarray or array.dtype not in FLOATS or not array.flags.c_contiguous or not array.size:
+    if array.dtype not in _ones or type(array) is not np.ndarray or not array.flags.c_contiguous or not array.size:
+        if is_half(array):
+            return narrow(sum_over(widen(array), axes, keepdims), array.dtype)
         return np.asarray(array.sum(axis=axes, keepdims=keepdims))
     shape = array.shape
     if axes is None or len(axes) == len(shape):
-        total = _rows(array.reshape(1, -1)).reshape(())
-        return total.reshape((1,) * len(shape)) if keepdims else total
-    if len(shape) == 2 and len(axes) == 1:
+        n = array.size
+        total = array.reshape(n).dot(_ones[array.dtype][:n]) if n <= LONGEST else _rows(array.reshape(1, n))[0]
+        return np.asarray(total).reshape((1,) * len(shape) if keepdims else ())
+    if not axes:
+        return array.copy()
+    if len(shape) == 2:
         total = _columns(array) if axes[0] == 0 else _rows(array)
+        if not keepdims:
+            return total
     else:
         total = _by_runs(array, axes)
-    return total.reshape([1 if axis in axes else size for axis, size in enumerate(shape)] if keepdims else
-                         [size for axis, size in enumerate(shape) if axis not in axes])
+    if keepdims:
+        return total.reshape([1 if axis in axes else size for axis, size in enumerate(shape)])
+    return total.reshape([size for axis, size in enumerate(shape) if axis not in axes])
 
 
 def _by_runs(array, axes):

@@ -43,24 +43,6 @@ def as_strided(input, size, stride, storage_offset=None):
     return np.ndarray(size, input.dtype, flat, start, tuple([s * item if n > 1 else item for n, s in zip(size, stride)]))
 
 
-def sum_to(array, shape):
-    """Sum over what broadcasting from `shape` to `array.shape` repeated."""
-    have = array.shape
-    if have == shape:
-        return array
-    extra = len(have) - len(shape)
-    half = array.dtype.itemsize == 2
-    dtype = np.float32 if half else None
-    if extra == 1 and have[1:] == shape:
-        axes = 0
-    else:
-        axes = tuple([i for i in range(len(have)) if i < extra or (shape[i - extra] == 1 != have[i])])
-    total = np.add.reduce(array, axis=axes, dtype=dtype)
-    if half:
-        total = np.asarray(total).astype(array.dtype)
-    return total if total.shape == shape else np.asarray(total).reshape(shape)
-
-
 def check_dim(dim, ndim):
     """A dimension counted from the front; IndexError, in torch's words, when there is none such."""
     n = ndim or 1

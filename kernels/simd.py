@@ -1,35 +1,39 @@
-"""Two tiles of a matrix product whose sums stay in vector registers: what a compiled loop alone does not give.
+"""Three pieces of vector code that a compiled loop alone does not give: two tiles of a matrix product, and the copy of a short row.
 
 Numba's compiler turns a loop into vector instructions, but it keeps a *block* of running sums in memory, so each multiply-add waits for a load
-and a store. These two functions are written out as LLVM instructions instead: a block of `m` rows by `v` vectors of sums is held in registers
+and a store. The tiles are written out as LLVM instructions instead: a block of `m` rows by `v` vectors of sums is held in registers
 for the whole of the inner loop, which brings a core to its peak (BLAS libraries do the same in assembler, oneDNN in a just-in-time compiler).
 Both read one operand through a table of offsets: row r of the matrix `x` begins at `x[offsets[r]]`. So rows may overlap, which is all that
-the columns of a convolution are: the image, shifted. A second table says at which places l along the rows there is a vector to work on.
+the columns of a convolution are: the image, shifted. A second table says at which places l along the rows there is a vector to work on;
+the other operand, and the result, hold these vectors one after the other.
 
     outer_tile:  y[i, l]  = sum_r w[r, i] x[r, l]           i < m rows, l in v vectors
     dot_tile:    y[i, j] += sum_l g[i, l] x[j, l]           i < m rows, j < v rows, l in any number of vectors
+    copy_row:    y[l] = x[l]                                l < n, the last vector under a mask: a loop would take its numbers one by one
 
-A vector holds `lanes(itemsize)` numbers; m is at most `ROWS` and v at most `vectors()`, chosen to fit the processor's registers.
+A vector holds `lanes(itemsize)` numbers. m is at most `rows()` and v at most 3, or 6 where m is at most `wide_rows()`: as many as the processor has
+registers for, beside v of x and one of w.
 """
 
+import contextlib
 import functools
 
 from .parallel import compiled
 
-ROWS = 4
+VECTORS = 3
 
 
 @functools.cache
 def _registers():
-    """Bytes of a vector register of this processor, and how many vectors of sums a row of the tile has beside it."""
+    """The vector registers of this processor: how many bytes each holds, and how many there are."""
     from llvmlite import binding
 
     features = binding.get_host_cpu_features()
     if features.get("avx512f"):
-        return 64, 6  # 32 registers: 24 sums, 6 of x, one of w
+        return 64, 32
     if features.get("avx"):
-        return 32, 3  # 16 registers: 12 sums, 3 of x, one of w
-    return 16, 6 if features.get("neon") else 3
+        return 32, 16
+    return 16, 32 if features.get("neon") else 16
 
 
 def lanes(itemsize):
@@ -37,62 +41,78 @@ def lanes(itemsize):
     return _registers()[0] // itemsize
 
 
-def vectors():
-    """The greatest `v` of a tile."""
-    return _registers()[1]
+def rows():
+    """The greatest `m` of a tile."""
+    return 8 if _registers()[1] == 32 else 4
 
 
-class _Tile(compiled):
-    """A function that a compiled kernel may call, and whose instructions `emit` writes: see `_emitter`."""
+def wide_rows():
+    """The greatest `m` of a tile with up to `2 * VECTORS` vectors: where rows are few, more vectors keep the multipliers busy."""
+    return 4 if _registers()[1] == 32 else 1
+
+
+def shape(itemsize):
+    """The three numbers above, for a compiled loop that calls tiles."""
+    return lanes(itemsize), rows(), wide_rows()
+
+
+class _Written(compiled):
+    """A function for compiled kernels to call, whose instructions are written by the decorated one: see `_intrinsic`."""
 
     def compile(self):
         if self._run is None:
-            self._run = _intrinsic(self.python)
+            self._run = _intrinsic(self.python, **self.options)
         return self._run
 
 
-def _intrinsic(emit):
-    """Make a Numba intrinsic of `emit(tools, m, v, *arguments)`, called once for each shape a tile may have.
+def _tile(emit):
+    return _Written(emit, tile=True)
 
-    At run time the first two arguments, `m` and `v`, choose among these. Of the others, arrays are seen by `emit` as pointers.
+
+def _intrinsic(emit, tile=False):
+    """Make a Numba intrinsic of `emit(tools, *arguments)`, to be called with a number and a tuple: `emit` is given the tuple's integers.
+
+    The number is a zero of the type to compute in. Arrays are passed as addresses (`array.ctypes.data`), because passing an array costs
+    two atomic instructions to count its references; the caller keeps them alive.
+    A tile's is called with m and v before these, and made of `emit(tools, m, v, *arguments)` for each m and v: the numbers choose.
     """
     from llvmlite import ir
     from numba.core import types
     from numba.extending import intrinsic
 
-    def typing(typing_context, m, v, arguments):
-        dtype = next(t.dtype for t in arguments if isinstance(t, types.Array) and isinstance(t.dtype, types.Float))
-        signature = types.void(m, v, arguments)
-
-        def code(context, builder, signature, values):
-            m, v, packed = values
-            pointers = []
-            for position, kind in enumerate(signature.args[2]):
-                value = builder.extract_value(packed, position)
-                if isinstance(kind, types.Array):
-                    value = context.make_array(kind)(context, builder, value).data
-                pointers.append(value)
-            tools = _Emitter(builder, context.get_data_type(dtype), dtype.bitwidth // 8)
-            done = builder.append_basic_block("tile.done")
-            many = vectors()
-            shape = builder.add(builder.mul(m, tools.int(many)), v)  # (m, v) as one number, unique: v is in 1 .. many
-            choice = builder.switch(shape, done)
-            for rows in range(1, ROWS + 1):
-                for columns in range(1, many + 1):
-                    with builder.goto_block(builder.append_basic_block(f"tile.{rows}x{columns}")):
-                        choice.add_case(ir.Constant(shape.type, rows * many + columns), builder.block)
-                        emit(tools, rows, columns, *pointers)
-                        builder.branch(done)
-            builder.position_at_end(done)
+    def code(context, builder, signature, values):
+        arguments = [builder.extract_value(values[-1], position) for position in range(len(signature.args[-1]))]
+        number = signature.args[-2]
+        tools = _Emitter(builder, context.get_data_type(number), number.bitwidth // 8)
+        if not tile:
+            emit(tools, *arguments)
             return context.get_dummy_value()
+        done = builder.append_basic_block("tile.done")
+        shape = builder.add(builder.mul(values[0], tools.int(16)), values[1])
+        choice = builder.switch(shape, done)
+        for m in range(1, rows() + 1):
+            for v in range(1, (2 * VECTORS if m <= wide_rows() else VECTORS) + 1):
+                with builder.goto_block(builder.append_basic_block(f"tile.{m}x{v}")):
+                    choice.add_case(ir.Constant(shape.type, m * 16 + v), builder.block)
+                    emit(tools, m, v, *arguments)
+                    builder.branch(done)
+        builder.position_at_end(done)
+        return context.get_dummy_value()
 
-        return signature, code
+    def addresses(arguments):
+        return types.UniTuple(types.intp, len(arguments))
 
+    if tile:
+        def typing(typing_context, m, v, zero, arguments):
+            return types.void(types.intp, types.intp, zero, addresses(arguments)), code
+    else:
+        def typing(typing_context, zero, arguments):
+            return types.void(zero, addresses(arguments)), code
     return intrinsic(typing)
 
 
 class _Emitter:
-    """What the two tiles are written in: vectors of the processor's width as LLVM values."""
+    """What the pieces are written in: vectors of the processor's width as LLVM values."""
 
     fast = ("contract", "reassoc", "nsz")
 
@@ -110,10 +130,16 @@ class _Emitter:
     def add(self, *terms):
         return functools.reduce(self.builder.add, terms)
 
-    def at(self, pointer, *index):
-        return self.builder.gep(pointer, [self.add(*index)], inbounds=True)
+    def scalars(self, address):
+        return self.builder.inttoptr(address, self.scalar.as_pointer())
 
-    def scalar_at(self, pointer, *index):
+    def integers(self, address):
+        return self.builder.inttoptr(address, self.ir.IntType(64).as_pointer())
+
+    def at(self, pointer, *index):
+        return self.builder.gep(pointer, [self.add(*index)], inbounds=True) if index else pointer
+
+    def value(self, pointer, *index):
         return self.builder.load(self.at(pointer, *index))
 
     def _vector_at(self, pointer, *index):
@@ -153,47 +179,98 @@ class _Emitter:
             f"llvm.vector.reduce.fadd.v{self.lanes}f{self.itemsize * 8}")
         return self.builder.call(function, [start, self.builder.load(cell)], fastmath=self.fast)
 
+    def first_lanes(self, count):
+        """A mask that is true for the first `count` lanes."""
+        ir, b = self.ir, self.builder
+        kind = ir.VectorType(ir.IntType(64), self.lanes)
+        lane = ir.Constant(kind, list(range(self.lanes)))
+        first = b.insert_element(ir.Constant(kind, ir.Undefined), count, ir.Constant(ir.IntType(32), 0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), None)
+        return b.icmp_unsigned("<", lane, b.shuffle_vector(first, first, zeros))
+
+    def _masked(self, what, result, arguments):
+        from numba.core import cgutils
+
+        name = f"llvm.masked.{what}.v{self.lanes}f{self.itemsize * 8}.p0"
+        kind = self.ir.FunctionType(result, [argument.type for argument in arguments])
+        return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, name), arguments)
+
+    def masked_load(self, mask, pointer, *index):
+        align = self.ir.Constant(self.ir.IntType(32), self.itemsize)
+        return self._masked("load", self.vector, [self._vector_at(pointer, *index), align, mask, self.ir.Constant(self.vector, None)])
+
+    def masked_store(self, value, mask, pointer, *index):
+        align = self.ir.Constant(self.ir.IntType(32), self.itemsize)
+        self._masked("store", self.ir.VoidType(), [value, self._vector_at(pointer, *index), align, mask])
+
+    @contextlib.contextmanager
     def loop(self, count):
         from numba.core import cgutils
 
-        return cgutils.for_range(self.builder, count)
+        with cgutils.for_range(self.builder, count) as loop:
+            yield loop.index
 
 
-@_Tile
-def outer_tile(e, m, v, y, y0, pitch, x, offsets, r0, count, places, p0, w, w0):
-    """`y[y0 + i * pitch + l] = sum_r w[w0 + r * m + i] * x[offsets[r0 + r] + l]`, r < count, l in the v vectors that begin at `places[p0:]`."""
+@_tile
+def outer_tile(e, m, v, y, pitch, x, offsets, count, places, w):
+    """`y[i * pitch + l'] = sum_r w[r * m + i] * x[offsets[r] + l]`, r < count, l in the v vectors that begin at `places`."""
     b = e.builder
+    y, x, w, offsets, places = e.scalars(y), e.scalars(x), e.scalars(w), e.integers(offsets), e.integers(places)
     sums = e.sums(m, v)
-    begin = [e.scalar_at(places, p0, e.int(j)) for j in range(v)]
-    xs_at = [e.at(x, l) for l in begin]
-    with e.loop(count) as loop:
-        shift = e.scalar_at(offsets, r0, loop.index)
+    xs_at = [e.at(x, e.value(places, e.int(j))) for j in range(v)]
+    with e.loop(count) as r:
+        shift = e.value(offsets, r)
         xs = [e.load(pointer, shift) for pointer in xs_at]
-        row = e.add(w0, b.mul(loop.index, e.int(m)))
+        row = b.mul(r, e.int(m))
         for i in range(m):
-            weight = e.splat(e.scalar_at(w, row, e.int(i)))
+            weight = e.splat(e.value(w, row, e.int(i)))
             for j in range(v):
                 e.add_product(weight, xs[j], sums[i][j])
     for i in range(m):
         for j in range(v):
-            e.store(b.load(sums[i][j]), y, y0, b.mul(pitch, e.int(i)), begin[j])
+            e.store(b.load(sums[i][j]), y, b.mul(pitch, e.int(i)), e.int(j * e.lanes))
 
 
-@_Tile
-def dot_tile(e, m, v, y, y0, pitch, x, offsets, r0, places, count, g, g0, g_pitch):
-    """`y[y0 + i * pitch + j] += sum_l g[g0 + i * g_pitch + l] * x[offsets[r0 + j] + l]`, l in the `count` vectors that begin at `places`."""
+@_tile
+def dot_tile(e, m, v, y, pitch, x, offsets, places, count, g, g_pitch):
+    """`y[i * pitch + j] += sum_l g[i * g_pitch + l'] * x[offsets[j] + l]`, l in the `count` vectors that begin at `places`."""
     b = e.builder
+    y, x, g, offsets, places = e.scalars(y), e.scalars(x), e.scalars(g), e.integers(offsets), e.integers(places)
     sums = e.sums(m, v)
-    rows = [e.at(x, e.scalar_at(offsets, r0, e.int(j))) for j in range(v)]
-    grads = [e.at(g, g0, b.mul(g_pitch, e.int(i))) for i in range(m)]
-    with e.loop(count) as loop:
-        l = e.scalar_at(places, loop.index)
-        xs = [e.load(row, l) for row in rows]
+    xs_at = [e.at(x, e.value(offsets, e.int(j))) for j in range(v)]
+    gs_at = [e.at(g, b.mul(g_pitch, e.int(i))) for i in range(m)]
+    with e.loop(count) as k:
+        l = e.value(places, k)
+        xs = [e.load(pointer, l) for pointer in xs_at]
         for i in range(m):
-            grad = e.load(grads[i], l)
+            grad = e.load(gs_at[i], b.mul(k, e.int(e.lanes)))
             for j in range(v):
                 e.add_product(grad, xs[j], sums[i][j])
     for i in range(m):
         for j in range(v):
-            place = e.at(y, y0, b.mul(pitch, e.int(i)), e.int(j))
+            place = e.at(y, b.mul(pitch, e.int(i)), e.int(j))
             b.store(e.total(b.load(place), sums[i][j]), place)
+
+
+@_Written
+def copy_row(e, y, x, n):
+    """`y[l] = x[l]`, l < n."""
+    _copy(e, y, x, n, lambda vector: vector)
+
+
+@_Written
+def copy_row_plus(e, y, x, n, shift):
+    """`y[l] = x[l] + shift[0]`, l < n."""
+    shift = e.splat(e.value(e.scalars(shift)))
+    _copy(e, y, x, n, lambda vector: e.builder.fadd(vector, shift))
+
+
+def _copy(e, y, x, n, change):
+    b, y, x = e.builder, e.scalars(y), e.scalars(x)
+    whole = b.udiv(n, e.int(e.lanes))
+    with e.loop(whole) as k:
+        l = b.mul(k, e.int(e.lanes))
+        e.store(change(e.load(x, l)), y, l)
+    l = b.mul(whole, e.int(e.lanes))
+    mask = e.first_lanes(b.sub(n, l))
+    e.masked_store(change(e.masked_load(mask, x, l)), mask, y, l)

@@ -11,9 +11,10 @@ import pickle
 import struct
 import zlib
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, Any
+
+from .files import one_thread
 
 ALIGNMENT = 64
 LARGEST = 0xFFFFFFFF  # what a 32-bit field says when the number is in the 64-bit extra field
@@ -32,13 +33,13 @@ class CheckpointError(RuntimeError, pickle.UnpicklingError):
     One class for what torch raises as RuntimeError (the archive) and as UnpicklingError (the objects in it)."""
 
 
-def crc_of(pool: ThreadPoolExecutor, data: Any) -> Future:
-    """The CRC of bytes, on another thread (zlib lets go of the interpreter's lock) where that pays."""
+def crc_of(pool: Any, data: Any, before: Callable[[], int] = lambda: 0) -> Callable[[], int]:
+    """A function that gives the CRC of bytes that follow those whose CRC `before` gives. It is computed on another
+    thread (zlib lets go of the interpreter's lock) where that pays."""
     if len(data) >= 1 << 20:
-        return pool.submit(zlib.crc32, data)
-    done: Future = Future()
-    done.set_result(zlib.crc32(data))
-    return done
+        return pool.submit(lambda: zlib.crc32(data, before())).result
+    crc = zlib.crc32(data, before())
+    return lambda: crc
 
 
 class Writer:
@@ -50,7 +51,7 @@ class Writer:
         self._at = 0
         self._directory: list[bytes] = []
         self._checks: list[int] = []
-        self._pool = ThreadPoolExecutor(1)
+        self._pool = one_thread()
 
     def _put(self, data: Any) -> None:
         self._write(data)
@@ -71,14 +72,14 @@ class Writer:
         )  # fmt: skip
         self._put(data)
         if size:
-            self._put(struct.pack("<4sIQQ" if large else "<4sIII", b"PK\7\10", crc.result(), size, size))
+            self._put(struct.pack("<4sIQQ" if large else "<4sIII", b"PK\7\10", crc(), size, size))
         self._directory.append(
             CENTRAL.pack(
-                b"PK\1\2", 0, 0, flags, 0, 0, 0, crc.result(), min(size, LARGEST), min(size, LARGEST),
+                b"PK\1\2", 0, 0, flags, 0, 0, 0, crc(), min(size, LARGEST), min(size, LARGEST),
                 len(path), len(large), 0, 0, 0, 0, min(at, LARGEST),
             ) + path + large
         )  # fmt: skip
-        self._checks.append(crc.result())
+        self._checks.append(crc())
 
     def close(self) -> None:
         self.add("version", b"3\n")
@@ -124,8 +125,8 @@ class Reader:
         self.file, self.name = file, name
         self.base = file.tell()
         self.size = file.seek(0, os.SEEK_END) - self.base
-        self._pool = ThreadPoolExecutor(1)
-        self._unchecked: list[tuple[Record, list[Future]]] = []
+        self._pool = one_thread()
+        self._unchecked: list[tuple[Record, Callable[[], int]]] = []
         try:
             records = self._directory()
         except (struct.error, UnicodeDecodeError, ValueError, OverflowError) as error:
@@ -240,8 +241,8 @@ class Reader:
         """Fill `out`, exactly as long as the record."""
         record = self._record(name)
         self.file.seek(self.base + record.start)
-        checks: list[Future] = []
         fill = getattr(self.file, "readinto", None)
+        crc: Callable[[], int] = lambda: 0
         done = 0
         while done < len(out):
             chunk = out[done : done + CHUNK]
@@ -253,19 +254,13 @@ class Reader:
                 chunk[:count] = data
             if not count:
                 raise self.error(f"truncated at entry {record.name}: {record.size} bytes expected, {done} found")
-            checks.append(self._crc(chunk[:count], checks[-1] if checks else None))
+            crc = crc_of(self._pool, chunk[:count], crc)
             done += count
-        if checks:
-            self._unchecked.append((record, checks[-1:]))
-
-    def _crc(self, chunk: memoryview, before: Future | None) -> Future:
-        if before is None:
-            return crc_of(self._pool, chunk)
-        return self._pool.submit(lambda: zlib.crc32(chunk, before.result()))
+        self._unchecked.append((record, crc))
 
     def verify(self) -> None:
-        for record, checks in self._unchecked:
-            self._check(record, checks[-1].result())
+        for record, crc in self._unchecked:
+            self._check(record, crc())
         self._unchecked.clear()
 
     def _record(self, name: str) -> Record:

@@ -3,11 +3,17 @@
 import os
 import stat
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 CHUNK = 1 << 24  # bytes written between two looks at the flushing
+
+
+def one_thread() -> Any:
+    """A thread for what can be done meanwhile."""
+    from concurrent.futures import ThreadPoolExecutor  # here, for it takes longer to import than all of this package
+
+    return ThreadPoolExecutor(1)
 
 
 def write_all(write: Callable[[Any], Any], data: Any) -> None:
@@ -64,8 +70,8 @@ class _Flushing:
 
     def __init__(self, file: IO[bytes]):
         self.file = file
-        self._pool = ThreadPoolExecutor(1)
-        self._flush: Future | None = None
+        self._pool = one_thread()
+        self._flush: Any = None  # the Future of the flush that runs
         self._unflushed = 0
 
     def write(self, data: Any) -> None:

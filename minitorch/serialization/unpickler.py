@@ -10,7 +10,6 @@ hash. The first two are paid from a `budget`, the third is counted. (For the sec
 """
 
 import pickle
-import pickletools
 import struct
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
@@ -345,6 +344,8 @@ def _short(value: Any) -> str:
 
 def globals_of(data: bytes) -> Iterator[tuple[str, str]]:
     """The (module, name) pairs that a pickle mentions, found without interpreting it."""
+    import pickletools
+
     strings: list[str] = []
     for instruction, argument, _ in pickletools.genops(data):
         if instruction.name == "GLOBAL" and argument is not None:
