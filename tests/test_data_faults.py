@@ -90,11 +90,15 @@ def test_a_killed_worker_is_reported_at_once(persistent):
         loader._iterator.close()
 
 
+def die_of(number):
+    faulthandler.disable()  # pytest's, which would print every frame
+    os.kill(os.getpid(), number)
+
+
 @pytest.mark.parametrize("action, text", [
     (lambda: os._exit(3), "exited with code 3"), (lambda: os._exit(0), "exited with code 0"),
-    (lambda: sys.exit(4), "exited with code 4"), (lambda: (faulthandler.disable(), os.kill(os.getpid(), signal.SIGSEGV)), "SIGSEGV"),
-    (lambda: (faulthandler.disable(), os.kill(os.getpid(), signal.SIGBUS)), "shared memory"),
-    (lambda: os.kill(os.getpid(), signal.SIGTERM), "SIGTERM"),
+    (lambda: sys.exit(4), "exited with code 4"), (lambda: die_of(signal.SIGSEGV), "SIGSEGV"),
+    (lambda: die_of(signal.SIGBUS), "shared memory"), (lambda: die_of(signal.SIGTERM), "SIGTERM"),
 ])  # fmt: skip
 def test_other_deaths(action, text):
     with pytest.raises(RuntimeError, match=f"worker 1 .*{text}"):

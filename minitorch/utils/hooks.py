@@ -46,3 +46,9 @@ class RemovableHandle:
         self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
         self.extra_dict_ref = tuple(weakref.ref(extra) for extra in extras)
         RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
+
+
+def unserializable_hook(f):
+    """Decorator for a tensor hook: pickling its tensor, which leaves the hook out, then gives no warning."""
+    f.__torch_unserializable__ = True
+    return f
