@@ -34,6 +34,8 @@ def linspace(start, end, n, dtype, fused=True):
     """`n` numbers from start to end, the first half counted from the start, the second from the end.
 
     fused: multiply and add in one rounding."""
+    if dtype.kind in "iub":
+        start, end = int(start), int(end)
     if n < 2:
         return cast(np.full(n, start), dtype)
     number = f8 if dtype.kind in "iub" else dtype.type
@@ -50,7 +52,9 @@ def linspace(start, end, n, dtype, fused=True):
 def logspace(start, end, n, dtype, base=10.0):
     """base ** linspace(start, end, n): as torch in float64, to a few units in the last place in the others."""
     wide = dtype.kind in "iub" or dtype == f8
-    if not wide:
+    if dtype.kind in "iub":
+        start, end = int(start), int(end)
+    elif not wide:
         start, end = cast(np.array([start, end], f8), dtype).tolist()
     exponents = linspace(start, end, n, np.dtype(f8 if wide else f4), fused=False).astype(f8)
     power = mapped(partial(_power, base), exponents) if dtype == f8 and base > 0 else np.power(base, exponents)

@@ -416,8 +416,11 @@ def _range(name: str, start: Any, end: Any, step: Any, dtype: Any, device: Any, 
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * (1 if step > 0 else -1) < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if dtype is dtypes.int64:
-        start, end, step = (fitting(x, dtype) if integral else x for x in (start, end, step))
+    if dtype is dtypes.int64:  # (of the integer dtypes only this one counts its steps in integers)
+        start, end, step = (fitting(x, dtype) for x in (start, end, step))
+        integral = not inclusive
+        if not step:
+            raise ValueError("step must be nonzero")
     if inclusive:
         n = math.floor((end - start) / step) + 1
     elif integral:

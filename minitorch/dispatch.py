@@ -442,7 +442,7 @@ def write_out(out: Any, result: Any, name: str) -> Any:
                 stacklevel=3,
             )
         out._array = np.empty(result._array.shape, out._array.dtype)
-    out._array[...] = result._array
+    write(out._array, result._array)
     out._bump()
     return out
 
