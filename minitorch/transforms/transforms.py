@@ -296,7 +296,7 @@ class RandomErasing(Transform):
                 if isinstance(value, str):
                     content = minitorch.empty([channels, h, w], dtype=minitorch.float32).normal_()
                 else:
-                    content = minitorch.tensor(value)[:, None, None]
+                    content = minitorch.as_tensor(value)[:, None, None]
                 top = _randint(height - h + 1)
                 return F.erase(image, top, _randint(width - w + 1), h, w, content, self.inplace)
         return image

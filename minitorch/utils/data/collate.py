@@ -131,11 +131,11 @@ def collate_numpy_scalar_fn(batch: Sequence, *, collate_fn_map: dict | None = No
 
 
 def collate_float_fn(batch: Sequence[float], *, collate_fn_map: dict | None = None) -> Tensor:
-    return minitorch.tensor(batch, dtype=minitorch.float64)
+    return minitorch.as_tensor(batch, dtype=minitorch.float64)
 
 
 def collate_int_fn(batch: Sequence[int], *, collate_fn_map: dict | None = None) -> Tensor:
-    return minitorch.tensor(batch)
+    return minitorch.as_tensor(batch)
 
 
 def collate_str_fn(batch: Any, *, collate_fn_map: dict | None = None) -> Any:
