@@ -65,6 +65,7 @@ from math import e, inf, nan, pi  # noqa: E402, F401
 from .kernels.parallel import get_num_threads, set_num_threads  # noqa: E402, F401
 from .devices import get_default_device, set_default_device  # noqa: E402, F401
 from .serialization import load, save  # noqa: E402, F401
+from .serialization.storage import TypedStorage, UntypedStorage  # noqa: E402, F401
 from .tensor import (  # noqa: E402, F401
     Layout as layout,
     MemoryFormat as memory_format,
@@ -85,8 +86,8 @@ def is_tensor(obj: object) -> bool:
 
 
 def is_storage(obj: object) -> bool:
-    """Never: minitorch's memory belongs to its arrays."""
-    return False
+    """Whether obj is a storage, as `Tensor.untyped_storage` returns it."""
+    return isinstance(obj, (UntypedStorage, TypedStorage))
 
 
 def is_floating_point(input: Tensor) -> bool:
@@ -156,6 +157,7 @@ _PACKAGES = (
     "accelerator", "amp", "backends", "cuda", "cpu", "datasets", "distributed", "func", "linalg", "nn", "onnx", "optim",
     "serialization", "special", "testing", "transforms", "utils", "version",
 )  # fmt: skip
+_FROM_AMP = ("autocast", "GradScaler", "is_autocast_enabled", "get_autocast_dtype", "is_autocast_cache_enabled")
 
 
 def __getattr__(name: str):
@@ -167,7 +169,7 @@ def __getattr__(name: str):
         except ModuleNotFoundError as error:
             if error.name != f"minitorch.{name}":
                 raise
-    elif name in ("autocast", "GradScaler"):
+    elif name in _FROM_AMP:
         return getattr(importlib.import_module("minitorch.amp"), name)
     raise AttributeError(
         f"module 'minitorch' has no attribute '{name}': if torch has it, minitorch does not offer it (yet); "

@@ -399,7 +399,7 @@ def number(value: Any, numpy: np.dtype) -> Any:
 # ---- modes, out=, in-place ----------------------------------------------------------------------------------------
 
 
-def _special(row: Row, function: Callable, args: tuple, kwargs: dict) -> Any:
+def _special(row: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
     """Offer the call to the thread's innermost dispatch mode; inside it the outer modes are in force."""
     modes = thread.modes
     if not modes:
@@ -471,10 +471,11 @@ def _general(row: Row) -> Callable:
 def _inplace(row: Row) -> Callable:
     """`mul_`: what the operator computes, written into its first argument."""
     name = row.name + "_"
+    unlisted = _Composite(name, None)  # autocast leaves in-place operators alone
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if door.special and thread.modes:
-            return _special(row, call, (self, *args), kwargs)
+            return _special(unlisted, call, (self, *args), kwargs)
         bound = row.bind((self, *args), kwargs)
         arrays = [a._array if isinstance(a, Tensor) else a for a in bound]
         for i in row.list_positions:
@@ -619,7 +620,7 @@ def composite(
                 if out is not None:
                     return write_out(out, call(*args, **kwargs), name)
             if door.special and thread.modes and row.autocast:
-                return _special(row, call, args, kwargs)  # type: ignore[arg-type]
+                return _special(row, call, args, kwargs)
             if kwargs:
                 for key in list(kwargs):
                     if key in ("axis", "keepdims") and key not in names:

@@ -288,7 +288,7 @@ index_add = op("index_add", kernels.index_add, inplace=True, inputs=("input", "s
                input=lambda grad: grad,
                source=lambda grad, dim, index, source, alpha:
                reshape(index_select(grad, dim, index) * alpha, source.shape))  # fmt: skip
-index_copy = op("index_copy", kernels.index_copy, inplace=True, inputs=("input", "source"),
+index_copy = op("index_copy", kernels.index_copy, autocast="widest", inplace=True, inputs=("input", "source"),
                 input=lambda grad, dim, index: index_fill(grad, dim, index, 0),
                 source=lambda grad, dim, index, source:
                 reshape(index_select(grad, dim, index), source.shape))  # fmt: skip

@@ -58,7 +58,7 @@ def _mm_fast(input, mat2):
     return _mm_kernel(input, mat2)
 
 
-mm = op("mm", _mm_fast,
+mm = op("mm", _mm_fast, autocast="lower",
         input=lambda grad, mat2: _times_transposed(grad, mat2),
         mat2=lambda grad, input, mat2: _transposed_times(input, grad, mat2))  # fmt: skip
 
@@ -99,7 +99,7 @@ def _addmm_fast(input, mat1, mat2, *, beta=1, alpha=1):
     return _addmm_kernel(input, mat1, mat2, beta=beta, alpha=alpha)
 
 
-addmm = op("addmm", _addmm_fast, inplace=True,
+addmm = op("addmm", _addmm_fast, autocast="lower", inplace=True,
            input=lambda grad, beta: scaled(grad, beta),
            mat1=lambda grad, mat2, alpha: scaled(_times_transposed(grad, mat2), alpha),
            mat2=lambda grad, mat1, mat2, alpha: scaled(_transposed_times(mat1, grad, mat2), alpha))  # fmt: skip
@@ -120,7 +120,7 @@ def _bmm_kernel(input, mat2):
     return kernels.matmul(input, mat2)
 
 
-bmm = op("bmm", _bmm_kernel,
+bmm = op("bmm", _bmm_kernel, autocast="lower",
          input=lambda grad, mat2: bmm(grad, transpose(mat2, 1, 2)),
          mat2=lambda grad, input: bmm(transpose(input, 1, 2), grad))  # fmt: skip
 
@@ -131,7 +131,7 @@ def _baddbmm_kernel(input, batch1, batch2, *, beta=1, alpha=1):
     return kernels.baddbmm(input, batch1, batch2, beta, alpha)
 
 
-baddbmm = op("baddbmm", _baddbmm_kernel, inplace=True,
+baddbmm = op("baddbmm", _baddbmm_kernel, autocast="lower", inplace=True,
              input=lambda grad, beta: scaled(grad, beta),
              batch1=lambda grad, batch2, alpha: scaled(bmm(grad, transpose(batch2, 1, 2)), alpha),
              batch2=lambda grad, batch1, alpha: scaled(bmm(transpose(batch1, 1, 2), grad), alpha))  # fmt: skip
@@ -142,7 +142,7 @@ def _addbmm_kernel(input, batch1, batch2, *, beta=1, alpha=1):
     return (input * beta if beta != 0 else 0) + total * alpha
 
 
-@composite()
+@composite(autocast="lower")
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * input + alpha * the sum over the batch of batch1 @ batch2."""
     return scaled(input, beta) + scaled(sum(bmm(batch1, batch2), 0), alpha)
@@ -213,7 +213,7 @@ def outer(input: Any, vec2: Any) -> Any:
     return mul(reshape(input, (input.shape[0], 1)), vec2)
 
 
-@composite()
+@composite(autocast="lower")
 def matmul(input: Any, other: Any) -> Any:
     """The product of vectors, matrices, or broadcast batches of matrices."""
     a, b = input.ndim, other.ndim

@@ -197,14 +197,14 @@ def _cast(input: Any, dtype: Any) -> Any:
     return input if dtype is None or dtype is input.dtype else input.to(dtype)
 
 
-@composite(autocast="fp32")
+@composite(autocast="fp32_cuda")
 def softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     """`exp(x) / sum(exp(x))` along `dim`, in `dtype` where that is given."""
     check_dim(dim, input.dim())
     return _softmax(_cast(input, dtype), dim)
 
 
-@composite(autocast="fp32")
+@composite(autocast="fp32_cuda")
 def log_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     """`x - log(sum(exp(x)))` along `dim`, in `dtype` where that is given."""
     check_dim(dim, input.dim())

@@ -6,7 +6,7 @@ is made of the other two, so derivatives of every order exist.
 
 from typing import Any
 
-from ..dispatch import composite, op
+from ..dispatch import composite, door, op, thread
 from ..kernels import conv as kernels
 from ..kernels import unfold as blocks
 from .linalg import addmm, matmul, mm
@@ -114,6 +114,8 @@ conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_conv_transpose, (1, 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """`input @ weight.T + bias` over the last dimension: input (..., in), weight (out, in), bias (out,)."""
+    if door.special and thread.modes:
+        return _linear_in_modes(input, weight, bias)
     array = input._array
     ndim = array.ndim
     if weight._array.ndim == 2:
@@ -124,6 +126,9 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
             return rows.view(*array.shape[:-1], weight._array.shape[0])
     result = matmul(input, weight.t())
     return result if bias is None else result + bias
+
+
+_linear_in_modes = composite(function=False, as_method=False, autocast="lower")(linear)
 
 
 @composite(as_method=False)

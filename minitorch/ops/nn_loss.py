@@ -22,16 +22,16 @@ def each(grad: Any, reduction: str, like: Any) -> Any:
     return grad / (like.numel() if isinstance(like, Tensor) else like.size)
 
 
-mse_loss = op("mse_loss", floating(kernels.mse_loss, "mse_cpu"), function=False,
+mse_loss = op("mse_loss", floating(kernels.mse_loss, "mse_cpu"), autocast="fp32", function=False,
               input=lambda grad, input, target, reduction: each(grad, reduction, input) * (2 * (input - target)),
               target=lambda grad, input, target, reduction: each(grad, reduction, input) * (2 * (target - input)),
               )  # fmt: skip
-smooth_l1_loss = op("smooth_l1_loss", kernels.smooth_l1_loss, function=False, node="SmoothL1LossBackward0",
+smooth_l1_loss = op("smooth_l1_loss", kernels.smooth_l1_loss, autocast="fp32", function=False, node="SmoothL1LossBackward0",
                     input=lambda grad, input, target, reduction, beta:
                     each(grad, reduction, input) * clamp((input - target) / beta, -1, 1),
                     target=lambda grad, input, target, reduction, beta:
                     each(grad, reduction, input) * clamp((target - input) / beta, -1, 1))  # fmt: skip
-huber_loss = op("huber_loss", kernels.huber_loss, function=False,
+huber_loss = op("huber_loss", kernels.huber_loss, autocast="fp32", function=False,
                 input=lambda grad, input, target, reduction, delta:
                 each(grad, reduction, input) * clamp(input - target, -delta, delta),
                 target=lambda grad, input, target, reduction, delta:
@@ -69,7 +69,7 @@ binary_cross_entropy_with_logits = op(
     target=lambda grad, input, weight, pos_weight, reduction:
     _weighted(each(grad, reduction, input) * _logits_target_slope(input, pos_weight), weight),
 )  # fmt: skip
-soft_margin_loss = op("soft_margin_loss", kernels.soft_margin_loss, function=False,
+soft_margin_loss = op("soft_margin_loss", kernels.soft_margin_loss, autocast="fp32", function=False,
                       input=lambda grad, input, target, reduction:
                       each(grad, reduction, input) * (-target * sigmoid(-target * input)))  # fmt: skip
 

@@ -53,7 +53,7 @@ def _layer_norm_backward(
 
 native_layer_norm = op(
     "native_layer_norm", floating(kernels.layer_norm, "LayerNormKernelImpl"), function=False, hidden=("mean", "rstd"),
-    inputs=("input", "weight", "bias"), joint=_layer_norm_backward, autocast="fp32",
+    inputs=("input", "weight", "bias"), joint=_layer_norm_backward, autocast="fp32_cuda",
 )  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def _rms_norm_backward(
 
 fused_rms_norm = op(
     "fused_rms_norm", floating(kernels.rms_norm, "rms_norm"), function=False, hidden=("rstd",),
-    inputs=("input", "weight"), joint=_rms_norm_backward, autocast="fp32",
+    inputs=("input", "weight"), joint=_rms_norm_backward, autocast="fp32_cuda",
 )  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def _group_norm_backward(
 
 native_group_norm = op(
     "native_group_norm", floating(kernels.group_norm, "GroupNormKernelImpl"), function=False, hidden=("mean", "rstd"),
-    inputs=("input", "weight", "bias"), joint=_group_norm_backward, autocast="fp32",
+    inputs=("input", "weight", "bias"), joint=_group_norm_backward, autocast="fp32_cuda",
 )  # fmt: skip
 
 
@@ -223,7 +223,6 @@ def batch_norm(
     for stat, array in zip(running, wide, strict=True):
         if array is not stat._array:
             stat._array[...] = array
-        stat._bump()
     return out
 
 

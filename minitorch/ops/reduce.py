@@ -64,10 +64,10 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     return _mean_dim(input, dim, keepdim, dtype=dtype)
 
 
-_prod_all = op("prod_all", lambda input, *, dtype=None: kernels.prod(input, dtype=dtype), function=False,
+_prod_all = op("prod_all", lambda input, *, dtype=None: kernels.prod(input, dtype=dtype), autocast="fp32", function=False,
                node="ProdBackward0",
                input=lambda grad, input: (grad * _others_product(input.reshape(-1), 0)).reshape(input.shape))  # fmt: skip
-_prod_dim = op("prod_dim", kernels.prod, function=False, node="ProdBackward1",
+_prod_dim = op("prod_dim", kernels.prod, autocast="fp32", function=False, node="ProdBackward1",
                input=lambda grad, input, dim, keepdim:
                grad * _others_product(input, 0) if input.ndim == 0 else
                restore(grad, input.shape, dim, keepdim) * _others_product(input, dim))  # fmt: skip

@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import devices, dtypes
 from ..dispatch import FUNCTIONS, Tensor, composite, ndarray, op
+from ..kernels import reductions
 from ..kernels import shape as kernels
 from ..tensor import channels_last, channels_last_3d, is_channels_last, method
 
@@ -166,7 +167,7 @@ def sum_to(input: Any, shape: Any) -> Any:
     """Sum over what expanding from `shape` repeated."""
     shape = tuple(shape)
     if not isinstance(input, Tensor):
-        return kernels.sum_to(input, shape)
+        return reductions.sum_to(input, shape)
     if input._array.shape == shape:
         return input
     from .reduce import sum
@@ -530,7 +531,7 @@ def _same_dtype(arrays: Any) -> Any:
     return arrays
 
 
-cat = op("cat", _cat_kernel, lists=("tensors",), aliases=("concat", "concatenate"), as_method=False,
+cat = op("cat", _cat_kernel, autocast="widest", lists=("tensors",), aliases=("concat", "concatenate"), as_method=False,
          tensors=lambda grad, tensors, dim: _cut(grad, [tuple(x.shape) for x in tensors], dim))  # fmt: skip
 
 
@@ -546,7 +547,7 @@ def _cut(grad: Any, shapes: list, dim: int) -> list:
     return parts
 
 
-stack = op("stack", lambda tensors, dim=0: kernels.stack(_same_dtype(tensors), dim), lists=("tensors",),
+stack = op("stack", lambda tensors, dim=0: kernels.stack(_same_dtype(tensors), dim), lists=("tensors",), autocast="widest",
            as_method=False, tensors=lambda grad, dim: list(unbind(grad, dim)))  # fmt: skip
 
 # ---- rearranging copies -------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 
+from minitorch.dispatch import composite
 from minitorch.nn.functional.activation import logsigmoid
 from minitorch.nn.functional.distance import pairwise_distance
 from minitorch.ops import nn_loss as ops
@@ -20,6 +21,9 @@ __all__ = [
     "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "poisson_nll_loss",
     "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
 ]  # fmt: skip
+
+
+in_float32_under_autocast = composite(function=False, as_method=False, autocast="fp32")
 
 
 def reduction_of(size_average, reduce, reduction, valid=("none", "mean", "sum")):
@@ -67,6 +71,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     return ops.mse_loss(input, target, reduction)
 
 
+@in_float32_under_autocast
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """`|x - t|`."""
     reduction = reduction_of(size_average, reduce, reduction)
@@ -121,6 +126,7 @@ def binary_cross_entropy_with_logits(
     return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 
+@in_float32_under_autocast
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """`-w[t] * x[t]` for log-probabilities (N, C, ...) and classes (N, ...); a mean is one over the weights."""
     return _nll(input, target, weight, ignore_index, reduction_of(size_average, reduce, reduction))
@@ -161,6 +167,7 @@ def _nll(input, target, weight, ignore_index, reduction):
     return losses.view(target.shape) if reduction == "none" else losses
 
 
+@in_float32_under_autocast
 def cross_entropy(
     input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
     label_smoothing=0.0,
@@ -222,6 +229,7 @@ def _cross_entropy_of_probabilities(input, target, weight, axis, reduction, labe
     return -terms.sum() / max(input.numel() // classes, 0) if input.numel() else -terms.sum() / 0.0
 
 
+@in_float32_under_autocast
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """`t (log t - x)` for log-probabilities x; the target is probabilities t, or (`log_target`) their logarithms."""
     if size_average is None and reduce is None and reduction == "mean":
@@ -238,6 +246,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     return reduced(losses, reduction)
 
 
+@in_float32_under_autocast
 def poisson_nll_loss(
     input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
 ):
@@ -272,6 +281,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
 
 
+@in_float32_under_autocast
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """x where t = 1, `max(0, margin - x)` where t = -1."""
     reduction = reduction_of(size_average, reduce, reduction)
@@ -285,6 +295,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     return ops.soft_margin_loss(input, target, reduction_of(size_average, reduce, reduction))
 
 
+@in_float32_under_autocast
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """`max(0, -t (x1 - x2) + margin)`."""
     reduction = reduction_of(size_average, reduce, reduction)
@@ -296,6 +307,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
+@in_float32_under_autocast
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """`1 - cos(x1, x2)` where t = 1, `max(0, cos(x1, x2) - margin)` where t = -1."""
     reduction = reduction_of(size_average, reduce, reduction)
@@ -314,6 +326,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
     return reduced(losses, reduction)
 
 
+@in_float32_under_autocast
 def multi_margin_loss(
     input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"
 ):
@@ -338,6 +351,7 @@ def multi_margin_loss(
     return ops.multi_margin_loss(input, target, p, margin, weight, reduction)
 
 
+@in_float32_under_autocast
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """`sum max(0, 1 - x_y + x_i) / C` over classes y that the target lists (before its first -1) and i that it does not."""
     reduction = reduction_of(size_average, reduce, reduction)
@@ -357,6 +371,7 @@ def multilabel_soft_margin_loss(
     return reduced(losses.sum(-1) / input.shape[-1], reduction)
 
 
+@in_float32_under_autocast
 def triplet_margin_loss(
     anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
 ):
@@ -392,6 +407,7 @@ def _triplet(anchor, positive, negative, distance, margin, swap, reduction):
     return reduced((margin + near - far).clamp_min(0), reduction)
 
 
+@in_float32_under_autocast
 def ctc_loss(
     log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False
 ):

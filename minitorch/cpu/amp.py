@@ -1,0 +1,21 @@
+"""The older spelling of mixed precision on the CPU (torch.cpu.amp)."""
+
+from typing import Any
+
+from ..amp import GradScaler as _GradScaler
+from ..amp import autocast as _autocast
+from ..dtypes import bfloat16
+
+
+class autocast(_autocast):
+    """`amp.autocast("cpu")`."""
+
+    def __init__(self, enabled: bool = True, dtype: Any = bfloat16, cache_enabled: bool = True):
+        super().__init__("cpu", dtype, enabled, cache_enabled)
+
+
+class GradScaler(_GradScaler):
+    """`amp.GradScaler("cpu")`."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__("cpu", *args, **kwargs)
