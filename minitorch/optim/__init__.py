@@ -5,6 +5,7 @@ algorithm: each is one function of a few lines. Schedules are in `lr_scheduler`,
 """
 
 from . import lr_scheduler as lr_scheduler
+from . import swa_utils as swa_utils
 from ._adafactor import Adafactor as Adafactor
 from ._muon import Muon as Muon
 from .adadelta import Adadelta as Adadelta

@@ -345,11 +345,11 @@ class Optimizer:
         return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
     def __repr__(self) -> str:
-        lines = [type(self).__name__ + " ("]
+        text = type(self).__name__ + " ("
         for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
-            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
-        return "\n".join(lines) + "\n)"
+            text += f"\nParameter Group {i}\n"
+            text += "".join([f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params"])
+        return text + ")"
 
 
 Optimizer.step = _with_hooks(Optimizer.step)  # type: ignore[method-assign]

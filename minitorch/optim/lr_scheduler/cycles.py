@@ -65,16 +65,18 @@ class _WithMomentum(LRScheduler):
 
     optimizer: Optimizer
 
-    def _init_momentum(self, base_momentum: Any, max_momentum: Any, last_epoch: int) -> tuple[list, list]:
-        """Put the momenta into the groups. ValueError if the optimizer has no momentum."""
-        defaults, groups = self.optimizer.defaults, self.optimizer.param_groups
+    def _require_momentum(self) -> None:
+        defaults = self.optimizer.defaults
         if "momentum" not in defaults and "betas" not in defaults:
             raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
-        self.use_beta1 = "betas" in defaults
+
+    def _init_momentum(self, base_momentum: Any, max_momentum: Any, last_epoch: int) -> tuple[list, list]:
+        """Put the momenta into the groups."""
+        self.use_beta1 = "betas" in self.optimizer.defaults
         base = _format_param("base_momentum", self.optimizer, base_momentum)
         highest = _format_param("max_momentum", self.optimizer, max_momentum)
         if last_epoch == -1:
-            for group, low, high in zip(groups, base, highest, strict=True):
+            for group, low, high in zip(self.optimizer.param_groups, base, highest, strict=True):
                 self._set_momentum(group, high)
                 group["max_momentum"] = high
                 group["base_momentum"] = low
@@ -116,6 +118,8 @@ class CyclicLR(_WithMomentum):
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise ValueError("mode is invalid and scale_fn is None")
         self.optimizer = optimizer
+        if cycle_momentum:
+            self._require_momentum()
         base_lrs = _format_param("base_lr", optimizer, base_lr)
         self.max_lrs = _format_param("max_lr", optimizer, max_lr)
         if last_epoch == -1:
@@ -219,14 +223,16 @@ class OneCycleLR(_WithMomentum):
             ]
 
         max_lrs = _format_param("max_lr", optimizer, max_lr)
-        self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            self._init_momentum(base_momentum, max_momentum, last_epoch)
+            self._require_momentum()
         if last_epoch == -1:
             for group, highest in zip(optimizer.param_groups, max_lrs, strict=True):
                 group["initial_lr"] = highest / div_factor
                 group["max_lr"] = highest
                 group["min_lr"] = group["initial_lr"] / final_div_factor
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self._init_momentum(base_momentum, max_momentum, last_epoch)
         super().__init__(optimizer, last_epoch)
 
     def _anneal(self, start: Any, end: Any, part: float) -> Any:
