@@ -37,9 +37,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:
-            copied = type(self)(self.data.clone(), self.requires_grad)
-            memo[id(self)] = copied
-            copied.__dict__.update(attributes_of(self))
+            memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
         return memo[id(self)]
 
     def __repr__(self, **options):
@@ -121,7 +119,7 @@ class UninitializedTensorMixin:
 
     @data.setter
     def data(self, data):
-        self.__dict__["_array"] = data._array
+        self.__dict__["_array"] = data.__dict__["_array"]  # which may be another blank's
 
     @property
     def shape(self):
@@ -157,7 +155,10 @@ class UninitializedTensorMixin:
 
 def _on_the_blank(name):
     def convert(self, *args, **kwargs):
-        return getattr(self.data, name)(*args, **kwargs)
+        blank = object.__new__(type(self))
+        blank.__dict__.update(self.__dict__)
+        blank.data = getattr(self.data, name)(*args, **kwargs)
+        return blank
 
     convert.__name__ = name
     return convert

@@ -14,9 +14,8 @@ _BUFFERS = ("weight", "pos_weight")
 
 
 def holding(
-    function, name, module, inputs=1, held=None, base=Module, keyword_only=False, check=None, repr_bare=False,
-    repr_nothing=False,
-):  # fmt: skip
+    function, name, module, inputs=1, held=None, base=Module, check=None, repr_bare=False, repr_nothing=False
+):
     """The class `name` (of the Python module `module`) whose instances hold arguments of `function`.
 
     `inputs`: how many arguments, the first ones, are left for `forward`. `held` names those to hold where they are not
@@ -25,7 +24,7 @@ def holding(
     parameters = inspect.signature(function).parameters
     held = [*parameters][inputs:] if held is None else held
     spare = [n for n in held if n not in _LEGACY]
-    kind = inspect.Parameter.KEYWORD_ONLY if keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     signature = inspect.Signature(
         [parameters[n].replace(kind=kind, annotation=inspect.Parameter.empty) for n in held]
     )

@@ -4,10 +4,10 @@ Mirrors the hook half of torch/nn/modules/module.py and `BackwardHook` of torch/
 never enters this file: `Module.__call__` goes straight to `forward`.
 """
 
-import functools
 import warnings
 from collections import OrderedDict
 
+from minitorch.autograd.function import Function
 from minitorch.autograd.grad_mode import is_grad_enabled
 from minitorch.tensor import Tensor
 from minitorch.utils.hooks import RemovableHandle
@@ -232,22 +232,17 @@ class Hookable:
         ]
 
 
-@functools.cache
-def identity_function():
-    """The identity as an autograd function: a node in the graph where hooks can stand."""
-    from minitorch.autograd.function import Function
+class BackwardHookFunction(Function):
+    """The identity: a node in the graph where hooks can stand."""
 
-    class BackwardHookFunction(Function):
-        @staticmethod
-        def forward(ctx, *args):
-            ctx.mark_non_differentiable(*[arg for arg in args if not arg.requires_grad])
-            return args
+    @staticmethod
+    def forward(ctx, *args):
+        ctx.mark_non_differentiable(*[arg for arg in args if not arg.requires_grad])
+        return args
 
-        @staticmethod
-        def backward(ctx, *grads):
-            return grads
-
-    return BackwardHookFunction
+    @staticmethod
+    def backward(ctx, *grads):
+        return grads
 
 
 class BackwardHook:
@@ -339,7 +334,7 @@ def insert_identity(args, hook):
     positions = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
     if not (is_grad_enabled() and any(args[i].requires_grad for i in positions)):
         return args, None
-    outputs = identity_function().apply(*[args[i] for i in positions])
+    outputs = BackwardHookFunction.apply(*[args[i] for i in positions])
     next(output for output in outputs if output.grad_fn is not None).grad_fn.register_hook(hook)
     replaced = list(args)
     for position, output in zip(positions, outputs, strict=True):

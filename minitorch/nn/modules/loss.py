@@ -2,6 +2,7 @@
 
 from minitorch.nn import functional as F
 from minitorch.nn.modules._holding import holding, reduction_of
+from minitorch.nn.modules.distance import PairwiseDistance
 from minitorch.nn.modules.module import Module
 
 __all__ = [
@@ -71,9 +72,26 @@ def _check_triplet_margin(arguments):
 HuberLoss = _row("HuberLoss", F.huber_loss, held=["reduction", "delta"], check=_check_huber)
 MultiMarginLoss = _row("MultiMarginLoss", F.multi_margin_loss, base=_WeightedLoss, check=_check_multi_margin)
 TripletMarginLoss = _row("TripletMarginLoss", F.triplet_margin_loss, inputs=3, check=_check_triplet_margin)
-TripletMarginWithDistanceLoss = _row(
-    "TripletMarginWithDistanceLoss", F.triplet_margin_with_distance_loss, inputs=3, keyword_only=True,
-    check=_check_triplet_margin,
-)  # fmt: skip
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """`TripletMarginLoss` with any distance: a function of two tensors, or a module."""
+
+    def __init__(self, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
+        super().__init__(reduction=reduction)
+        _check_triplet_margin({"margin": margin})
+        self.distance_function = distance_function or PairwiseDistance()
+        self.margin, self.swap = margin, swap
+
+    def forward(self, anchor, positive, negative):
+        return F.triplet_margin_with_distance_loss(
+            anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
+            reduction=self.reduction,
+        )  # fmt: skip
+
+
 CTCLoss = _row("CTCLoss", F.ctc_loss, inputs=4)
-NLLLoss2d = NLLLoss
+
+
+class NLLLoss2d(NLLLoss):
+    """The old name of NLLLoss."""
