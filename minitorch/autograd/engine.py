@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.shape import sum_to
+from ..kernels.reductions import sum_to
 from ..tensor import Tensor, wrap
 from . import anomaly
 from .grad_mode import thread
@@ -239,6 +239,10 @@ def _run_hooks_before(node: Node, grads: list, create_graph: bool) -> None:
 def _run_hooks_after(node: Node, results: Any, grads: list, create_graph: bool) -> list:
     given = tuple([_to_hook(g, create_graph) for g in grads])
     inputs = tuple([_to_hook(g, create_graph) for g in results])
+    inputs = tuple([
+        g if g is None or edge[0] is None else _clean_tensor(node, i, g, *edge[0].outputs[edge[1]])
+        for i, (g, edge) in enumerate(zip(inputs, node.next_functions, strict=False))
+    ])  # fmt: skip
     for hook in list(node.post_hooks.values()):
         returned = hook(inputs, given)
         if returned is not None:
