@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import numpy as np
@@ -103,6 +104,27 @@ def die_of(number):
 def test_other_deaths(action, text):
     with pytest.raises(RuntimeError, match=f"worker 1 .*{text}"):
         list(data.DataLoader(Acting(at(5, action)), num_workers=2))
+
+
+@pytest.mark.slow
+def test_workers_killed_at_any_moment():
+    """Never a hang, never a wrong or missing batch, always the report within a second."""
+    import random
+
+    rng = random.Random(0)
+    files = len(os.listdir("/proc/self/fd"))
+    for turn in range(30):
+        dataset = Acting(lambda i: time.sleep(0.001), n=4000)  # takes longer than the killer waits
+        iterator = iter(data.DataLoader(dataset, batch_size=4, num_workers=2, persistent_workers=turn % 2 == 0))
+        pid = iterator._workers[turn % 2].process.pid
+        killer = threading.Timer(rng.random() * 0.1, os.kill, (pid, signal.SIGKILL))
+        killer.start()
+        with pytest.raises(RuntimeError, match=f"pid {pid}. is killed by signal: Killed"):
+            for number, batch in enumerate(iterator):
+                assert batch[:, 7].tolist() == [4 * number + i for i in range(4)]
+        killer.join()
+        del iterator
+    assert len(os.listdir("/proc/self/fd")) <= files + 4  # a batch, and the iterator of the last traceback
 
 
 def test_a_worker_killed_in_the_middle_of_a_message():
