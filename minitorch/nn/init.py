@@ -7,7 +7,10 @@ import functools
 import math
 import warnings
 
+from minitorch import devices
 from minitorch.autograd.grad_mode import no_grad
+from minitorch.sampling import randperm
+from minitorch.tensor import wrap
 
 __all__ = [
     "calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_", "dirac_",
@@ -184,25 +187,22 @@ def _kaiming_std(tensor, a, mode, nonlinearity):
 @no_grad()
 def orthogonal_(tensor, gain=1, generator=None):
     """A (semi) orthogonal matrix of shape (size(0), rest), times `gain` (Saxe et al. 2014)."""
-    from minitorch import linalg
-
     if tensor.dim() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
         return tensor
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
-    gaussian = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
-    q, r = linalg.qr(gaussian.t() if rows < columns else gaussian)
-    q = q * r.diagonal().sign()  # makes q uniform among the orthogonal matrices (Mezzadri 2007)
-    return tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape)).mul_(gain)
+    gaussian = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)._array
+    q, r = devices.namespace(tensor.device).linalg.qr(gaussian.T if rows < columns else gaussian)
+    signs = (r.diagonal() > 0) * 2 - 1
+    q = (q * signs).astype(gaussian.dtype)  # makes q uniform among the orthogonal matrices (Mezzadri 2007)
+    return tensor.copy_(wrap(q.T if rows < columns else q).reshape(tensor.shape)).mul_(gain)
 
 
 @no_grad()
 def sparse_(tensor, sparsity, std=0.01, generator=None):
     """Normal, with the fraction `sparsity` of each column set to zero (Martens 2010)."""
-    from minitorch.random import randperm
-
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape
