@@ -74,7 +74,7 @@ def get_swa_multi_avg_fn() -> Callable:
     def swa_update(averaged_param_list: list, current_param_list: list, num_averaged: Any) -> None:
         for average, new in zip(averaged_param_list, current_param_list, strict=True):
             if average.is_floating_point():
-                average.lerp_(new, 1 / (float(num_averaged) + 1))
+                average.lerp_(new, float(1 / (num_averaged + 1)))
             else:
                 average.copy_(update(average, new, num_averaged))
 
