@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import minitorch
+from minitorch import dtypes
 from minitorch.tensor import Tensor, wrap
 
 # set by a worker process (worker.py): hands out arrays in the shared memory of the batch under way
@@ -102,27 +103,46 @@ def collate(batch: Sequence, *, collate_fn_map: dict | None = None) -> Any:
 UNKNOWN = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 
 
-def collate_tensor_fn(batch: Sequence[Tensor], *, collate_fn_map: dict | None = None) -> Tensor:
-    arrays = list(map(array_of, batch))
+def stacked(arrays: list) -> Tensor | None:
+    """The arrays along a new first dimension, in the memory of the batch; None unless they have one type and shape."""
     shape, dtype = arrays[0].shape, arrays[0].dtype
-    plain = type(arrays[0]) is np.ndarray and set(map(dtype_of, arrays)) == {dtype}
-    if plain and not any(map(is_flagged, batch)) and not any(map(edge_of, batch)):
-        # end to end into the flattened result: half the cost of filling it row by row, or of np.stack
-        try:
-            if not shape:
-                return wrap(np.array(arrays))
-            if set(map(len, arrays)) == {shape[0]}:
-                out = empty_batch((len(batch), *shape), dtype)
-                np.concatenate(arrays, out=out.reshape(-1, *shape[1:]))
-                return wrap(out)
-        except (TypeError, ValueError):
-            pass  # they have different shapes
-    return minitorch.stack(batch, 0)  # promotes, records, or refuses
+    if set(map(type, arrays)) != {np.ndarray} or set(map(dtype_of, arrays)) != {dtype}:
+        return None
+    try:
+        if not shape:
+            return wrap(np.array(arrays))
+        if set(map(len, arrays)) == {shape[0]}:
+            # end to end into the flattened result: half the cost of filling it row by row, or of np.stack
+            out = empty_batch((len(arrays), *shape), dtype)
+            np.concatenate(arrays, out=out.reshape(-1, *shape[1:]))
+            return wrap(out)
+    except (TypeError, ValueError):  # of different shapes
+        pass
+    return None
+
+
+def collate_tensor_fn(batch: Sequence[Tensor], *, collate_fn_map: dict | None = None) -> Tensor:
+    together = None
+    if not any(map(is_flagged, batch)) and not any(map(edge_of, batch)):
+        together = stacked(list(map(array_of, batch)))
+    return minitorch.stack(batch, 0) if together is None else together  # stack promotes, records, or refuses
+
+
+def is_supported(dtype: np.dtype) -> bool:
+    try:
+        return dtype.isnative and dtypes.of(dtype) is not None
+    except TypeError:
+        return False
 
 
 def collate_numpy_array_fn(batch: Sequence[np.ndarray], *, collate_fn_map: dict | None = None) -> Any:
-    if batch[0].dtype.kind in "SUO":
-        raise TypeError(UNKNOWN.format(batch[0].dtype))
+    dtype = batch[0].dtype
+    if dtype.kind in "SUO":
+        raise TypeError(UNKNOWN.format(dtype))
+    if collate_fn_map is default_collate_fn_map and collate_fn_map[Tensor] is collate_tensor_fn and is_supported(dtype):
+        together = stacked(list(batch))
+        if together is not None:
+            return together
     return collate([minitorch.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 
 

@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 import minitorch
+from minitorch.tensor import wrap
 from minitorch.utils.data.collate import empty_batch
 
 T = TypeVar("T", covariant=True)
@@ -66,7 +67,7 @@ def take_rows(tensor: Any, rows: np.ndarray) -> Any:
     array = tensor._array
     # "wrap" only spares NumPy a buffered copy (and serves negative indices): the bounds have been checked
     out = empty_batch((len(rows), *array.shape[1:]), array.dtype)
-    return minitorch.from_numpy(np.take(array, rows, axis=0, out=out, mode="wrap"))
+    return wrap(np.take(array, rows, axis=0, out=out, mode="wrap"))
 
 
 class TensorDataset(Dataset[tuple]):
