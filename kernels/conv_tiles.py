@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from . import conv_plan, simd
-from .parallel import compiled, get_num_threads, pays, run_slices
+from .parallel import FLOATS, compiled, get_num_threads, pays, run_slices
 from .simd import VECTORS, copy_row, copy_row_plus, dot_tile, outer_tile
 
 FROM = 1 << 21  # multiply-adds from which loading Numba is repaid
@@ -160,7 +160,7 @@ def _weight_dots(start, stop, g, x, sums, phases, pitch, row, offsets, places, l
 
 def serves(macs, *arrays):
     """Does a convolution of `macs` multiply-adds take the compiled version?"""
-    return macs > 0 and pays(macs, *arrays, floor=FROM)
+    return macs > 0 and all(type(array) is np.ndarray and array.dtype in FLOATS for array in arrays) and pays(macs, floor=FROM)
 
 
 def _three(values, fill):

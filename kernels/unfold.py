@@ -27,20 +27,24 @@ def tap_slices(tap, out, stride, dilation):
     return tuple(slice(t * d, t * d + (o - 1) * st + 1, st) for t, o, st, d in zip(tap, out, stride, dilation))
 
 
-def pad_spatial(x, padding, value=0):
-    """`x` (N, C, *size) with a border of `value`: (N, C, *(size + 2 padding)). Without a border `x` itself."""
+def pad_spatial(x, padding):
+    """`x` (N, C, *size) with a border of zeros: (N, C, *(size + 2 padding)). Without a border `x` itself."""
     if not any(padding):
         return x
-    shape = x.shape[:2] + tuple(s + 2 * p for s, p in zip(x.shape[2:], padding))
-    padded = np.full_like(x, value, shape=shape, order="C") if value else np.zeros_like(x, shape=shape, order="C")
-    padded[(..., *(slice(p, p + s) for s, p in zip(x.shape[2:], padding)))] = x
+    size = x.shape[2:]
+    padded = np.zeros(x.shape[:2] + tuple([s + 2 * p for s, p in zip(size, padding)]), x.dtype, like=x)
+    padded[(..., *[slice(p, p + s) for s, p in zip(size, padding)])] = x
     return padded
 
 
 def im2col(x, kernel, stride, padding, dilation, out):
     """The windows of `x` (N, C, *size) at `out` places, as an array (N, C, *kernel, *out): a copy of the image for each tap of the kernel."""
     x = pad_spatial(x, padding)
-    cols = np.empty_like(x, shape=x.shape[:2] + tuple(kernel) + out, order="C")
+    if type(x) is np.ndarray:  # all copies at once, of an array that looks at each place as often as windows do
+        x = np.ascontiguousarray(x)
+        strides = [*x.strides[:2], *[s * d for s, d in zip(x.strides[2:], dilation)], *[s * st for s, st in zip(x.strides[2:], stride)]]
+        return np.ndarray(x.shape[:2] + tuple(kernel) + tuple(out), x.dtype, x, 0, strides).copy()
+    cols = np.empty_like(x, shape=x.shape[:2] + tuple(kernel) + tuple(out), order="C")
     for tap in itertools.product(*map(range, kernel)):
         cols[(slice(None), slice(None), *tap)] = x[(..., *tap_slices(tap, out, stride, dilation))]
     return cols
@@ -50,9 +54,10 @@ def col2im(cols, size, kernel, stride, padding, dilation):
     """The adjoint of `im2col`: windows (N, C, *kernel, *out) summed into an image (N, C, *size) where they overlap."""
     out = cols.shape[2 + len(kernel):]
     padded = tuple(s + 2 * p for s, p in zip(size, padding))
-    x = np.zeros_like(cols, shape=cols.shape[:2] + padded, order="C")
+    x = np.zeros(cols.shape[:2] + padded, cols.dtype, like=cols)
     for tap in itertools.product(*map(range, kernel)):
-        x[(..., *tap_slices(tap, out, stride, dilation))] += cols[(slice(None), slice(None), *tap)]
+        seen = x[(..., *tap_slices(tap, out, stride, dilation))]  # `x[...] += ` would also copy it back to where it is
+        seen += cols[(slice(None), slice(None), *tap)]
     return np.ascontiguousarray(x[(..., *(slice(p, p + s) for s, p in zip(size, padding)))])
 
 
