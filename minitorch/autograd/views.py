@@ -95,7 +95,7 @@ class CopySlices(Node):
             if results[0] is None:
                 region[...] = 0
             else:
-                from ..kernels.shape import sum_to
+                from ..kernels.reductions import sum_to
 
                 region[...] = results[0] if results[0].shape == region.shape else sum_to(results[0], region.shape)
             results[0] = whole
@@ -195,6 +195,32 @@ def rebase(tensor: Tensor, node: Node) -> None:
     tensor._requires_grad = False
     tensor._edge = None
     refresh(tensor)
+
+
+def reshape_in_place(tensor: Tensor, operator: Any, node_class: type, args: tuple) -> Tensor:
+    """Give the tensor the geometry of a view of itself (`t_`, `squeeze_`, ...). No element changes."""
+    from ..dispatch import record
+
+    check_inplace(tensor, False)
+    row = operator.row
+    array = row.kernel(tensor._array, *args)
+    bound = [tensor, *args, *row.defaults[1 + len(args) :]]
+    edges = (gradient_edge(tensor),)
+    if tensor._requires_grad and thread.grad and tensor._base is None:
+        node: Any = record(row, bound, edges, (array,))
+        node.__class__ = node_class
+        tensor._array = array
+        tensor._bump()
+        rebase(tensor, node)
+        return tensor
+    tensor._array = array
+    tensor._bump()
+    if tensor._base is not None and tensor._base._requires_grad:
+        tensor._view_version = -1
+        tensor._edge = None
+        tensor._requires_grad = False
+        refresh(tensor)
+    return tensor
 
 
 def _move_retained(tensor: Tensor, node: Node) -> None:

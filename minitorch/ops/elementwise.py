@@ -23,10 +23,21 @@ add = op("add", kernels.add, numbers="both", fast=np.add, promote=True, inplace=
 sub = op("sub", kernels.sub, numbers="both", fast=np.subtract, promote=True, inplace=True, aliases=("subtract",), dunder="__sub__",
          input=lambda grad: grad,
          other=lambda grad, alpha: -scaled(grad, alpha))  # fmt: skip
-rsub = op("rsub", lambda input, other, *, alpha=1: kernels.sub(other, input, alpha=alpha), promote=True,
-          node="RsubBackward1",
-          input=lambda grad, alpha: -scaled(grad, alpha),
-          other=lambda grad: grad)  # fmt: skip
+_rsub_tensor = op("rsub_tensor", lambda input, other, *, alpha=1: kernels.sub(other, input, alpha=alpha), promote=True,
+                  node="RsubBackward0", function=False,
+                  input=lambda grad, alpha: -scaled(grad, alpha),
+                  other=lambda grad: grad)  # fmt: skip
+_rsub_number = op("rsub_number", lambda input, other, *, alpha=1: kernels.sub(other, input, alpha=alpha), promote=True,
+                  node="RsubBackward1", inputs=("input",), function=False,
+                  input=lambda grad, alpha: -scaled(grad, alpha))  # fmt: skip
+
+
+@composite()
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """other - alpha * input."""
+    return (_rsub_number if isinstance(other, (int, float)) else _rsub_tensor)(input, other, alpha=alpha)
+
+
 mul = op("mul", np.multiply, numbers="both", promote=True, inplace=True, aliases=("multiply",), dunder="__mul__",
          input=lambda grad, other: grad * other,
          other=lambda grad, input: grad * input)  # fmt: skip
@@ -64,7 +75,17 @@ fmod = op("fmod", kernels.fmod, promote=True, inplace=True,
           input=lambda grad: grad,
           other=lambda grad, input, other: -grad * div_trunc(input, other))  # fmt: skip
 neg = op("neg", kernels.neg, inplace=True, aliases=("negative",), dunder="__neg__", input=lambda grad: -grad)
-positive = op("positive", np.positive, dunder="__pos__", input=lambda grad: grad)
+
+
+@composite()
+def positive(input: Any) -> Any:
+    """The tensor itself."""
+    if isinstance(input, Tensor) and input._array.dtype == bool:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+Tensor.__pos__ = positive  # type: ignore[attr-defined]
 
 
 @method("div_")
@@ -91,6 +112,17 @@ _pow_tensor = op("pow_tensor", kernels.pow, numbers="both", promote=True, node="
                  grad * where((input == 0) & (exponent >= 0), zeros_like(result), result * log(input)))  # fmt: skip
 
 
+_pow_base = op("pow_base", lambda exponent, base: kernels.pow(base, exponent), promote=("exponent", "base"),
+               node="PowBackward2", inputs=("exponent",), function=False,
+               exponent=lambda grad, exponent, base, result: _pow_base_slope(grad, exponent, base, result))  # fmt: skip
+
+
+def _pow_base_slope(grad: Any, exponent: Any, base: Any, result: Any) -> Any:
+    if base == 0:
+        return grad * where(exponent >= 0, zeros_like(result), result * log(result * 0 + base))
+    return grad * (result * (math.log(base) if base > 0 else float("nan")))
+
+
 @composite()
 def pow(input: Any, exponent: Any) -> Any:
     """input to the power of exponent; a number for either, but not both."""
@@ -102,6 +134,8 @@ def pow(input: Any, exponent: Any) -> Any:
         if hasattr(input, "_array") and input._array.dtype.kind == "b":
             return _pow_tensor(input, exponent)
         return _pow_number(input, exponent)
+    if isinstance(input, (int, float)) and isinstance(exponent, Tensor):
+        return _pow_base(exponent, input)
     return _pow_tensor(input, exponent)
 
 
@@ -128,7 +162,7 @@ expm1 = op("expm1", np.expm1, promote="float", inplace=True, input=lambda grad, 
 log = op("log", np.log, promote="float", inplace=True, input=lambda grad, input: grad / input)
 log2 = op("log2", np.log2, promote="float", inplace=True, input=lambda grad, input: grad / (input * math.log(2)))
 log10 = op("log10", np.log10, promote="float", inplace=True, input=lambda grad, input: grad / (input * math.log(10)))
-log1p = op("log1p", np.log1p, promote="float", inplace=True, input=lambda grad, input: grad / (input + 1))
+log1p = op("log1p", np.log1p, node="Log1PBackward0", promote="float", inplace=True, input=lambda grad, input: grad / (input + 1))
 sin = op("sin", np.sin, promote="float", inplace=True, input=lambda grad, input: grad * cos(input))
 cos = op("cos", np.cos, promote="float", inplace=True, input=lambda grad, input: grad * -sin(input))
 tan = op("tan", np.tan, promote="float", inplace=True, input=lambda grad, result: grad * (1 + result * result))
@@ -233,24 +267,62 @@ def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return self.clamp_tensor_(min, max) if tensors else self.clamp_scalar_(min, max)
 
 
-def _one_sided(name: str, side: str) -> None:
+def _one_sided(side: str, beyond: Any, tensor_kernel: Any) -> Any:
+    """clamp_min or clamp_max: rows for a number and for a tensor, and the public function over both."""
+    name = f"clamp_{side}"
+    number = op(f"{name}_number", lambda input, bound: kernels.clamp(input, **{side: bound}), promote=True,
+                node=f"Clamp{side.capitalize()}Backward0", inputs=("input",), inplace=True, function=False,
+                input=lambda grad, input, bound: where(beyond(input, bound) | isnan(input), grad, zeros_like(grad)),
+                )  # fmt: skip
+    tensor = op(f"{name}_tensor", tensor_kernel, promote=True, node=f"Clamp{side.capitalize()}Backward1", inplace=True,
+                function=False, numbers="none",
+                input=lambda grad, input, other: where(beyond(input, other), grad, zeros_like(grad)),
+                other=lambda grad, input, other: where(beyond(input, other), zeros_like(grad), grad))  # fmt: skip
+
     def bounded(input: Any, bound: Any) -> Any:
-        return clamp(input, **{side: bound})
+        return (number if isinstance(bound, (int, float)) else tensor)(input, bound)
 
-    def bounded_(self: Tensor, bound: Any) -> Tensor:
-        return self.clamp_(**{side: bound})
+    def one_sided(input: Any, *args: Any, **kwargs: Any) -> Any:
+        return bounded(input, *args, **{("bound" if k == side else k): v for k, v in kwargs.items()})
 
-    bounded.__name__, bounded_.__name__ = name, name + "_"
-    composite()(bounded)
-    method()(bounded_)
+    def one_sided_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        bound = args[0] if args else kwargs[side]
+        return getattr(self, f"{name}_number_" if isinstance(bound, (int, float)) else f"{name}_tensor_")(bound)
+
+    one_sided.__name__, one_sided_.__name__ = name, name + "_"
+    one_sided.__doc__ = f"input bounded by {side} (a number or a tensor)."
+    method()(one_sided_)
+    return composite()(one_sided)
 
 
-_one_sided("clamp_min", "min")
-_one_sided("clamp_max", "max")
-lerp = op("lerp", kernels.lerp, promote=("input", "end"), inplace=True,
-          input=lambda grad, weight: grad * (1 - weight),
-          end=lambda grad, weight: grad * weight,
-          weight=lambda grad, input, end: grad * (end - input))  # fmt: skip
+clamp_min = _one_sided("min", lambda x, bound: x >= bound, np.maximum)
+clamp_max = _one_sided("max", lambda x, bound: x <= bound, np.minimum)
+_lerp_number = op("lerp_number", kernels.lerp, promote=("input", "end"), inplace=True, function=False,
+                  node="LerpBackward0",
+                  input=lambda grad, weight: grad * (1 - weight),
+                  end=lambda grad, weight: grad * weight)  # fmt: skip
+_lerp_tensor = op("lerp_tensor", kernels.lerp, promote=("input", "end", "weight"), inplace=True, function=False,
+                  node="LerpBackward1",
+                  input=lambda grad, weight: grad * (1 - weight),
+                  end=lambda grad, weight: grad * weight,
+                  weight=lambda grad, input, end: grad * (end - input))  # fmt: skip
+
+
+@composite()
+def lerp(input: Any, end: Any, weight: Any) -> Any:
+    """input + weight * (end - input)."""
+    if not isinstance(end, (Tensor, ndarray)):
+        raise TypeError(f"lerp(): argument 'end' (position 2) must be Tensor, not {type(end).__name__}")
+    return (_lerp_number if isinstance(weight, (int, float)) else _lerp_tensor)(input, end, weight)
+
+
+@method()
+def lerp_(self: Tensor, end: Any, weight: Any) -> Tensor:
+    """lerp, in place."""
+    name = "lerp_number_" if isinstance(weight, (int, float)) else "lerp_tensor_"
+    return getattr(self, name)(end, weight)
+
+
 
 # ---- comparison and logic: nothing to differentiate ---------------------------------------------------------------
 

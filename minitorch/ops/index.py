@@ -158,6 +158,13 @@ def getitem(self: Tensor, key: Any) -> Tensor:
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
             "0-dim tensor to a number"
         )
+    if type(key) is slice and self._array.ndim:
+        n = self._array.shape[0]
+        step = 1 if key.step is None else int(key.step)
+        if step <= 0:
+            raise ValueError("step must be greater than zero")
+        start, stop, _ = slice(_bound(key.start), _bound(key.stop), step).indices(n)
+        return slice_(self, 0, start, max(stop, start), step)
     view, advanced = resolve(self, key)
     if advanced is not None:
         return _index(view, advanced)
@@ -238,9 +245,12 @@ def scatter_into_zeros(grad: Any, dim: int, index: Any, shape: tuple) -> Any:
     return _scatter(zeros(shape, grad), dim, index, grad)
 
 
+_scatter_number = op("scatter_value", kernels.scatter, inplace=True, function=False, as_method=False,
+                     node="ScatterBackward1", inputs=("input",),
+                     input=lambda grad, dim, index: _scatter_number(grad, dim, index, 0))  # fmt: skip
 _scatter = op("scatter_src", kernels.scatter, inplace=True, function=False, as_method=False, node="ScatterBackward0",
               inputs=("input", "src"),
-              input=lambda grad, dim, index: _scatter(grad, dim, index, 0),
+              input=lambda grad, dim, index: _scatter_number(grad, dim, index, 0),
               src=lambda grad, dim, index, src: _padded(gather(grad, dim, index), src))  # fmt: skip
 
 
@@ -272,13 +282,15 @@ def _scatter_arguments(src: Any, value: Any, reduce: Any) -> Any:
 @composite()
 def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
     """A copy of input with out[index[i][j]][j] = src[i][j] (dim 0); src may be a number."""
-    return _scatter(input, dim, index, _scatter_arguments(src, value, reduce))
+    value = _scatter_arguments(src, value, reduce)
+    return (_scatter_number if isinstance(value, (int, float)) else _scatter)(input, dim, index, value)
 
 
 @method()
 def scatter_(self: Tensor, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None) -> Tensor:
     """scatter, in place."""
-    return self.scatter_src_(dim, index, _scatter_arguments(src, value, reduce))
+    value = _scatter_arguments(src, value, reduce)
+    return getattr(self, "scatter_value_" if isinstance(value, (int, float)) else "scatter_src_")(dim, index, value)
 
 
 index_select = op("index_select", kernels.index_select, shaped=True,

@@ -9,7 +9,7 @@ from ..dispatch import Tensor, composite, op
 from ..kernels import linalg as kernels
 from .elementwise import mul, scaled
 from .reduce import sum
-from .shape import _permute, _unsafe_view, expand, reshape, squeeze, t, transpose, unsqueeze
+from .shape import _permute, _unsafe_view, contiguous, expand, reshape, squeeze, t, transpose, unsqueeze
 
 
 def _shapes(name: str, *arrays: Any) -> None:
@@ -228,17 +228,17 @@ def matmul(input: Any, other: Any) -> Any:
     if a == 2 and b == 1:
         return mv(input, other)
     if a == 1 and b == 2:
-        return squeeze(mm(unsqueeze(input, 0), other), 0)
+        return mm(unsqueeze(input, 0), other).squeeze_(0) if isinstance(input, Tensor) else mm(input[None], other)[0]
     if a >= 3 and b <= 2 and _foldable(input, other):
         shape = input.shape
         rows = reshape(input, (-1 if 0 not in shape[:-1] and shape[-1] else _count(shape[:-1]), shape[-1]))
         if b == 1:
-            return reshape(mv(rows, other), tuple(shape[:-1]))
+            return _fold_back(mv(rows, other), tuple(shape[:-1]))
         return _fold_back(mm(rows, other), (*shape[:-1], other.shape[1]))
     if b >= 3 and a <= 2 and _foldable(other, input):  # (A @ B) = (B^T @ A^T)^T
         flipped = transpose(other, -2, -1)
         product = matmul(flipped, t(input) if a == 2 else input)
-        return product if a == 1 else transpose(product, -2, -1)
+        return product if a == 1 else contiguous(transpose(product, -2, -1))
     x = unsqueeze(input, 0) if a == 1 else input
     y = unsqueeze(other, 1) if b == 1 else other
     if x.shape[-1] != y.shape[-2]:

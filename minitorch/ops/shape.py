@@ -54,6 +54,10 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
     return _view(self, other._array.shape)
 
 
+_reshape_alias = op("reshape_alias", kernels.view, view=True, function=False, node="ReshapeAliasBackward0", shaped=True,
+                    input=lambda grad, input_shape: reshape(grad, input_shape))  # fmt: skip
+
+
 def _array(x: Any) -> Any:
     return x._array if isinstance(x, Tensor) else x
 
@@ -71,7 +75,7 @@ def reshape(input: Any, *args: Any, shape: Any = None) -> Any:
         array.reshape(target, copy=False)
     except ValueError:
         return _unsafe_view(clone(input, memory_format="contiguous"), target)
-    return _view(input, target)
+    return _reshape_alias(input, target)
 
 
 FUNCTIONS["reshape"] = reshape
@@ -382,8 +386,6 @@ _swapped("mH", "Matrices transposed (there are no complex numbers to conjugate).
 
 
 def _reversed(self: Tensor) -> Tensor:
-    if self.ndim == 2:
-        return t(self)
     return _permute(self, tuple(range(self.ndim))[::-1])
 
 
@@ -614,37 +616,45 @@ def tile(input: Any, *args: Any, dims: Any = None) -> Any:
     return _repeat(input, (1,) * (input.ndim - len(dims)) + dims)
 
 
-_interleave = op("repeat_interleave", kernels.repeat_interleave, function=False, as_method=False, shaped=True,
-                 input=lambda grad, input_shape, repeats, dim:
-                 _uninterleave(grad, tuple(input_shape), repeats, dim))  # fmt: skip
-
-
-def _uninterleave(grad: Any, shape: tuple, repeats: Any, dim: int) -> Any:
-    from .index import index_add
-
-    n = shape[dim] if shape else 1
-    counts = repeats if isinstance(repeats, int) else _array(repeats)
-    source = np.repeat(np.arange(n), counts)
-    if isinstance(grad, Tensor):
-        from ..tensor import wrap
-
-        source = wrap(source)
-    return index_add(zeros(shape, grad), dim, source, grad)
-
-
 @composite()
 def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: Any = None) -> Any:
-    """Each element (or slice along dim) repeated in place."""
-    if repeats is None:
-        from ..tensor import wrap
+    """Each element (or slice along dim) repeated: as often as an int says, or each its own number of times."""
+    from ..tensor import wrap
+    from .index import index_select
 
-        counts = _array(input)
-        return wrap(np.repeat(np.arange(counts.size), counts))
+    if repeats is None:
+        return wrap(_repeated(_array(input)))
     if dim is None:
-        input, dim = reshape(input, (-1,)), 0
-    elif input.ndim == 0:
+        input, dim = flatten(input), 0
+    d = kernels.check_dim(dim, input.ndim)
+    if input.ndim == 0:
         input = reshape(input, (1,))
-    return _interleave(input, repeats, kernels.check_dim(dim, input.ndim))
+    if isinstance(repeats, int):
+        if repeats < 0:
+            raise RuntimeError("Repeats must be non-negative")
+        shape = input.shape
+        spread = expand(unsqueeze(input, d + 1), (*shape[: d + 1], repeats, *shape[d + 1 :]))
+        return reshape(clone(spread, memory_format="contiguous"), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))
+    counts = _array(repeats)
+    if counts.ndim == 0 or counts.size == 1:
+        counts = np.broadcast_to(counts.reshape(-1), (input.shape[d],))
+    if counts.size != input.shape[d]:
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and "
+            f"input.size({d}) = {input.shape[d]}"
+        )
+    return index_select(input, d, wrap(_repeated(counts)))
+
+
+def _repeated(counts: Any) -> Any:
+    """0 as often as the first count says, 1 as the second, ..."""
+    if counts.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if counts.dtype.kind not in "iu":
+        raise RuntimeError("repeats has to be Long or Int tensor")
+    if (counts < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    return np.repeat(np.arange(counts.size), counts)
 
 
 # ---- copies and casts ---------------------------------------------------------------------------------------------
@@ -806,9 +816,35 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     return _copy_in_place(self, src)
 
 
-_fill_number = op("fill", lambda input, value: np.broadcast_to(_cast_number(value, input), input.shape), inplace=True,
-                  node="FillBackward0", function=True, input=lambda grad: grad * 0,
-                  value=lambda grad: sum_to(grad, ()))  # fmt: skip
+def _fill_kernel(input, value):
+    return np.broadcast_to(_cast_number(value, input), input.shape)
+
+
+def _fill(name: str, node: str, **formula: Any) -> Any:
+    return op(name, _fill_kernel, function=False, node=node, inplace=True, input=lambda grad: grad * 0, **formula)
+
+
+# (value first: the number's row and the tensor's; torch counts the in-place ones separately)
+_fill_number = _fill("fill_number", "FillBackward0")
+_fill_tensor = _fill("fill_tensor", "FillBackward1", value=lambda grad: sum_to(grad, ()))
+_fill("fill_number_inplace", "FillBackward2")
+_fill("fill_tensor_inplace", "FillBackward3", value=lambda grad: sum_to(grad, ()))
+
+
+@composite()
+def fill(input: Any, value: Any) -> Any:
+    """A tensor like input with every element `value` (a number or a 0-d tensor)."""
+    return (_fill_tensor if isinstance(value, Tensor) else _fill_number)(input, value).clone()
+
+
+@method()
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Set every element, in place."""
+    name = "fill_tensor_inplace_" if isinstance(value, Tensor) else "fill_number_inplace_"
+    return getattr(self, name)(value)
+
+
+FUNCTIONS["fill_"] = fill_
 zero = op("zero", lambda input: np.zeros_like(input), inplace=True, function=False, as_method=False,
           input=lambda grad: grad * 0)  # fmt: skip
 
@@ -825,6 +861,47 @@ def _cast_number(value: Any, input: Any) -> Any:
     if input.dtype.kind in "iu" and isinstance(value, float):
         value = int(value)
     return number(value, input.dtype)
+
+
+# ---- the shape changed in place ---------------------------------------------------------------------------------
+
+
+def _reshaped_in_place(name: str, choose: Any) -> None:
+    """`t_` and its like: the tensor itself takes the geometry that the view would have."""
+
+    def in_place(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        from ..autograd.views import reshape_in_place
+
+        return reshape_in_place(self, *choose(*args, **kwargs))
+
+    in_place.__name__ = name
+    in_place.__doc__ = f"{name.rstrip('_')}, in place: the same memory, the tensor's own geometry changed."
+    method()(in_place)
+
+
+def _inplace_node(row: Any, name: str) -> Any:
+    """The same row under the node name that torch gives its in-place form."""
+    return builtins_type(name, (row.row.node,), {})
+
+
+builtins_type = __builtins__["type"] if isinstance(__builtins__, dict) else __builtins__.type
+_T1 = _inplace_node(t, "TBackward1")
+_UNSQUEEZE1 = _inplace_node(unsqueeze, "UnsqueezeBackward1")
+_TRANSPOSE1 = _inplace_node(transpose, "TransposeBackward1")
+_SQUEEZE3, _SQUEEZE4 = _inplace_node(_squeeze, "SqueezeBackward3"), _inplace_node(_squeeze_dim, "SqueezeBackward4")
+_SQUEEZE5 = _inplace_node(_squeeze_dims, "SqueezeBackward5")
+_reshaped_in_place("t_", lambda: (t, _T1, ()))
+_reshaped_in_place("unsqueeze_", lambda dim: (unsqueeze, _UNSQUEEZE1, (dim,)))
+for _name in ("transpose_", "swapaxes_", "swapdims_"):
+    _reshaped_in_place(_name, lambda dim0, dim1: (transpose, _TRANSPOSE1, (dim0, dim1)))
+_reshaped_in_place(
+    "squeeze_",
+    lambda dim=None: (_squeeze, _SQUEEZE3, ()) if dim is None
+    else (_squeeze_dim, _SQUEEZE4, (dim,)) if isinstance(dim, int) else (_squeeze_dims, _SQUEEZE5, (tuple(dim),)),
+)  # fmt: skip
+_reshaped_in_place(
+    "as_strided_", lambda size, stride, storage_offset=None: (as_strided, as_strided.row.node, (size, stride, storage_offset))
+)
 
 
 @method()
