@@ -79,8 +79,8 @@ def var(input, dim=None, correction=1, keepdim=False):
     count = 1
     for d in where:
         count *= x.shape[d]
-    deviation = x - np.mean(x, axis=where, keepdims=True)
-    total = np.sum(np.square(deviation), axis=where, keepdims=keepdim)
+    deviation = x - sum_over(x, where, True) / x.dtype.type(count)
+    total = sum_over(np.square(deviation), where, keepdim)
     freedom = max(count - correction, 0)
     return np.asarray(np.divide(total, np.asarray(freedom, x.dtype))).astype(input.dtype, copy=False)
 

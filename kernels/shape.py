@@ -1,4 +1,4 @@
-"""Shape and memory: views by strides, and the sum that undoes broadcasting (ATen/native/TensorShape.cpp).
+"""Shape and memory: views by strides (ATen/native/TensorShape.cpp).
 
 Arrays in, arrays out; see kernels/__init__.py."""
 

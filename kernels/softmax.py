@@ -234,7 +234,7 @@ def nll_loss(input, target, weight=None, reduction="mean", ignore_index=-100):
 def nll_loss_backward(grad, input, target, weight=None, reduction="mean", ignore_index=-100, total_weight=None):
     """`-w[t] * g` at each target's place and 0 elsewhere, divided by the total weight for "mean"."""
     if _plain(input, target, weight, ignore_index):
-        dx = np.zeros_like(input)
+        dx = np.zeros(input.shape, input.dtype, like=input)
         dx[_rows(len(target)), target] = -(grad / input.dtype.type(len(target)) if reduction == "mean" else grad)
         return dx
     x, t = _as_ncd(input, target)
