@@ -44,6 +44,16 @@ def compiles(n):
     return bool(parallel._numba) or parallel.pays(n)
 
 
+_spent = 0.0
+
+
+def spent_a_second(seconds):
+    """Has the time that small calls took without Numba added up to what loading it takes?  If so, load it."""
+    global _spent
+    _spent += seconds
+    return _spent > 1 and bool(parallel._load())
+
+
 def fma(a, b, c):
     """a * b + c of arrays and numbers, rounded once, in the type of `a`.
 
@@ -174,7 +184,7 @@ def box_muller(x, mean, std):
     """Turn uniforms into normals, in place.  x: float32 or float64 of shape (blocks, 2, 8); mean, std: floats."""
     number = x.dtype.type
     mean, std = number(mean), number(std)
-    if compiles(x.size):
+    if compiles(x.size) or spent_a_second(100e-6 + x.size * 25e-9):
         parallel.run_slices(_blocks32 if number is f4 else _blocks64, len(x), x, mean, std, grain=1024)
         return
     for i in range(0, len(x), BLOCK // 8):

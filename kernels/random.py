@@ -19,11 +19,12 @@ import math
 
 import numpy as np
 
-from .box_muller import box_muller, compiles, exactly, mapped, scaled
+from .box_muller import box_muller, compiles, exactly, mapped, scaled, spent_a_second
 
 f4, f8, u8 = np.float32, np.float64, np.uint64
 WORDS = 624  # of 32 bits: the twister's state
 BLOCK = 1 << 14  # elements worked on at a time: what one step makes is still in the cache for the next
+TO_UNIT = f4(2.0**-24)
 LARGE_RANGE = 1 << 28  # from this range on, 32 bits modulo it would be too uneven
 
 STATE = np.dtype({
@@ -138,6 +139,8 @@ def _twister(state, out):
 def _blocks(out):
     """Slices of the flattened `out`."""
     flat = out.reshape(-1)
+    if flat.size <= BLOCK:
+        return (flat,)
     return [flat[i : i + BLOCK] for i in range(0, flat.size, BLOCK)]
 
 
@@ -152,20 +155,21 @@ def _store(out, values):
 def uniform(engine, out, low=0.0, high=1.0):
     """[low, high) of a floating dtype."""
     number = f8 if out.dtype == f8 else f4
-    a, width = number(low), number(high) - number(low)
+    start, width = number(low), number(high) - number(low)
     unit = low == 0 and high == 1
-    # a value that rounding carries up to `high` becomes `low`: not with 24 or 53 bits of [0, 1)
-    rounds_up = not unit or out.dtype.itemsize == 2
     for part in _blocks(out):
         if number is f8:
             u = engine.doubles(part.size)
+            part[...] = u if unit else scaled(u, width, start)
         else:
-            words = engine.words(part.size)
-            words &= 0xFFFFFF
-            u = words.astype(f4)
-            u *= f4(2.0**-24)
-        part[...] = u if unit else scaled(u, width, a)
-        if rounds_up:
+            words = engine.words(part.size) & 0xFFFFFF
+            if unit and part.dtype == f4:
+                np.multiply(words, TO_UNIT, out=part, dtype=f4, casting="unsafe")
+            else:
+                u = words * (2.0**-24 * float(width))  # exact in float64, so that it is rounded but once,
+                u += start
+                part[...] = u.astype(f4) if part.dtype != f4 else u  # here
+        if not unit or part.dtype.itemsize == 2:  # what was rounded up to `high` becomes `low`
             reached = part == part.dtype.type(high)
             if reached.any():
                 part[reached] = low
@@ -240,7 +244,7 @@ def permutation(engine, n):
         _inside_out(engine.words64(n), out)
         return out
     words = engine.words(max(n - 1, 0))
-    if compiles(n):
+    if compiles(n) or spent_a_second(n * 200e-9):
         out = np.arange(n)
         _swaps(words, out)
         return out

@@ -17,7 +17,8 @@ f4, f8 = np.float32, np.float64
 def arange(start, step, n, dtype):
     """start, start + step, ...: `n` numbers."""
     if dtype.kind in "iub":
-        return (int(start) + int(step) * np.arange(n)).astype(dtype)
+        start, step = int(start), int(step)
+        return np.arange(start, start + n * step, step).astype(dtype, copy=False) if step else np.full(n, start, dtype)
     number = f4 if dtype.itemsize == 2 else f8
     i = np.arange(n, dtype=number)
     start, step = number(start), number(step)

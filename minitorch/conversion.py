@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import devices, dtypes
-from .creation import check_options, dtype_of, finish
+from .creation import LIMITS, check_options, dtype_of, finish
 from .dispatch import FUNCTIONS, legacy_scalar
 from .ops import shape as _casts  # noqa: F401 - Tensor.to
 from .tensor import Tensor, method, wrap
@@ -160,8 +160,8 @@ def _numbers(flat: list, dtype: dtypes.dtype, truncate: bool) -> np.ndarray:
     except OverflowError:
         raise ValueError("Overflow when unpacking long long") from None
     if dtype.itemsize < 8 and values.size:
-        info = dtypes.iinfo(dtype)
-        if values.max() > info.max or values.min() < (info.min if dtype.is_signed else -info.max):
+        low, high = LIMITS[dtype]
+        if values.max() > high or values.min() < (low if dtype.is_signed else -high):
             raise overflow
     return values.astype(dtype.numpy)
 

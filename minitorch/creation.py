@@ -26,6 +26,12 @@ _C_NAMES = {
     "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
 }  # fmt: skip
 
+# the smallest and the largest number of each dtype
+LIMITS: dict = {dtypes.bool_: (0, 1)}
+for _d in dtypes.ALL[:-1]:
+    _info: Any = dtypes.finfo(_d) if _d.is_floating_point else dtypes.iinfo(_d)
+    LIMITS[_d] = (_info.min, _info.max)
+
 
 # ---- arguments ----------------------------------------------------------------------------------------------------
 
@@ -121,15 +127,15 @@ def fitting(value: Any, dtype: dtypes.dtype, c_name: bool = True) -> Any:
     RuntimeError, in torch's words, for a number beyond the dtype's range."""
     if dtype is dtypes.bool_:
         return bool(value)
+    low, high = LIMITS[dtype]
     if dtype.is_floating_point:
-        fits = not math.isfinite(value) or abs(value) <= dtypes.finfo(dtype).max
+        fits = not math.isfinite(value) or abs(value) <= high
     elif not math.isfinite(value):
         fits = False
     else:
-        info = dtypes.iinfo(dtype)
         value = int(value)
-        fits = (info.min if dtype.is_signed else -info.max) <= value <= info.max
-        value = value + info.max + 1 if fits and value < info.min else value
+        fits = (low if dtype.is_signed else -high) <= value <= high
+        value = value + high + 1 if fits and value < low else value
     if not fits:
         name = _C_NAMES[dtype.name] if c_name else dtype.name
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
@@ -417,7 +423,8 @@ def _range(name: str, start: Any, end: Any, step: Any, dtype: Any, device: Any, 
     if (end - start) * (1 if step > 0 else -1) < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if dtype is dtypes.int64:  # (of the integer dtypes only this one counts its steps in integers)
-        start, end, step = (fitting(x, dtype) for x in (start, end, step))
+        if not integral or max(start, end, step) >> 63 or min(start, end, step) < -(1 << 63):
+            start, end, step = (fitting(x, dtype) for x in (start, end, step))
         integral = not inclusive
         if not step:
             raise ValueError("step must be nonzero")
@@ -436,19 +443,27 @@ def arange(*args: Any, dtype: Any, device: Any, **keywords: Any) -> Any:
     """start, start + step, ... below `end`: arange(end), arange(start, end) or arange(start, end, step).
 
     int64 when all of them are integers, else the default dtype."""
-    names = ("end",) if len(args) == 1 and "end" not in keywords else ("start", "end", "step")
-    given = {**dict(zip(names, args, strict=False)), **keywords}
-    if len(given) < len(args) + len(keywords) or set(given) not in (
-        {"end"}, {"start", "end"}, {"start", "end", "step"},
-    ):  # fmt: skip
-        kinds = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in keywords.items()]
+    if keywords:
+        names = ("end",) if len(args) == 1 and "end" not in keywords else ("start", "end", "step")
+        given = {**dict(zip(names, args, strict=False)), **keywords}
+        if len(given) == len(args) + len(keywords) and set(given) in _ARANGE:
+            args = tuple(given[n] for n in ("start", "end", "step") if n in given)
+        else:
+            args = ()
+    if not 1 <= len(args) <= 3:
+        kinds = [f"{k}={type(v).__name__}" for k, v in keywords.items()]
         raise TypeError(
             f"arange() received an invalid combination of arguments - got ({', '.join(kinds)}), but expected one of:\n"
             " * (Number end)\n * (Number start, Number end)\n * (Number start, Number end, Number step)"
         )
-    names = ("start", "end", "step")[: len(given)] if len(given) > 1 else ("end",)
-    numbers = {n: number_of("arange", n, i + 1, given[n]) for i, n in enumerate(names)}
-    return _range("arange", numbers.get("start", 0), numbers["end"], numbers.get("step", 1), dtype, device)
+    names = ("end",) if len(args) == 1 else ("start", "end", "step")
+    numbers = [x if type(x) is int else number_of("arange", n, i + 1, x)
+               for i, (n, x) in enumerate(zip(names, args, strict=False))]  # fmt: skip
+    start, end, step = (0, *numbers, 1) if len(args) == 1 else (*numbers, 1)[:3]
+    return _range("arange", start, end, step, dtype, device)
+
+
+_ARANGE = ({"end"}, {"start", "end"}, {"start", "end", "step"})  # what may be given
 
 
 @factory(name="range")

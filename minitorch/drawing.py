@@ -16,7 +16,7 @@ from . import dtypes
 from .autograd.grad_mode import thread
 from .autograd.graph import gradient_edge
 from .autograd.views import check_inplace, rebase
-from .creation import int_of
+from .creation import LIMITS, int_of
 from .dispatch import Row, legacy_scalar, record
 from .kernels import random as draw
 from .random import Generator, chosen
@@ -61,7 +61,7 @@ def floating(array: Any, kernel: str) -> dtypes.dtype:
 def uniform(array: Any, generator: Any, low: float = 0.0, high: float = 1.0) -> Any:
     dtype = floating(array, "check_uniform_bounds")
     if (low, high) != (0.0, 1.0):
-        limit = dtypes.finfo(dtype).max
+        limit = LIMITS[dtype][1]
         for name, value in (("from", low), ("to", high)):
             if not -limit <= value <= limit:
                 raise RuntimeError(f"{name} is out of bounds for {C_NAMES[dtype.name]}")
@@ -119,19 +119,15 @@ def randint(array: Any, generator: Any, low: int, high: int | None) -> Any:
     elif digits:
         low, last = _nearest(low, 1, digits, dtype), 1 << digits
     else:
-        last = 1 if dtype is dtypes.bool_ else dtypes.iinfo(dtype).max
+        last = LIMITS[dtype][1]
     _check_range(low, last, dtype, digits)
     return fill(array, generator, lambda engine, out: draw.integers(engine, out, low, last - low + 1))
 
 
 def _check_range(low: int, last: int, dtype: dtypes.dtype, digits: int | None) -> None:
-    if dtype is dtypes.bool_:
-        limits: tuple = (0, 1)
-    else:
-        info: Any = dtypes.finfo(dtype) if digits else dtypes.iinfo(dtype)
-        limits = (info.min, info.max)
+    smallest, largest = LIMITS[dtype]
     for name, value in (("from", low), ("to - 1", last)):
-        if not limits[0] <= value <= limits[1]:
+        if not smallest <= value <= largest:
             raise RuntimeError(f"{name} is out of bounds for {C_NAMES[dtype.name]}")
         if digits and abs(value) > 1 << digits:
             warnings.warn(
@@ -176,7 +172,7 @@ def _in_place(self: Tensor, row: Row, draw_into: Callable, *args: Any) -> Tensor
     recorded = thread.grad and self.requires_grad
     check_inplace(self, recorded)
     array = self._array
-    if 0 in array.strides and array.size and any(n > 1 and s == 0 for n, s in zip(array.shape, array.strides, strict=True)):
+    if 0 in array.strides and array.size and any(n > 1 and not s for n, s in zip(array.shape, array.strides)):  # noqa: B905
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
@@ -237,7 +233,7 @@ method("random_")(_random_)
 
 def any_integers(array: Any, generator: Any) -> Any:
     dtype = dtypes.of(array)
-    bits = DIGITS.get(dtype.name) or (1 if dtype is dtypes.bool_ else dtypes.iinfo(dtype).max.bit_length())
+    bits = DIGITS.get(dtype.name) or int(LIMITS[dtype][1]).bit_length()
     return fill(array, generator, lambda engine, out: draw.any_integers(engine, out, bits))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import drawing, dtypes
-from .creation import array_like, factory, int_of, on, size_of
+from .creation import LIMITS, array_like, factory, int_of, on, size_of
 from .dispatch import FUNCTIONS, legacy_scalar, op, write_out
 from .kernels import random as draw
 from .random import chosen
@@ -42,21 +42,20 @@ def randn(*size: Any, dtype: Any, device: Any, generator: Any = None, names: Any
     return drawing.normal(_empty("randn", _sized(size, keyword, "randn"), dtype, device), generator)
 
 
-def _bounds(name: str, args: tuple, keywords: dict, count: int) -> list:
+def _bounds(name: str, args: tuple, keywords: dict, count: int) -> tuple:
     """(low,) high and, where `count` is 3, size: given by position or by name."""
-    kinds = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in keywords.items()]
     names = ("low", "high", "size")[:count]
     if len(args) + len(keywords) < count:
-        names, keywords = names[1:], {"low": 0, **keywords}
-    given = {**keywords, **dict(zip([n for n in names if n not in keywords], args, strict=False))}
-    missing = [n for n in ("high", "size")[: count - 1] if n not in given]
-    if missing or set(given) != {"low", "high", "size"} - ({"size"} if count == 2 else set()):
+        names = names[1:]
+    given = {**dict(zip([n for n in names if n not in keywords], args, strict=False)), **keywords}
+    if len(given) < len(args) + len(keywords) or set(given) != set(names):
+        kinds = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in keywords.items()]
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}), but expected one of:\n"
             " * (int high, tuple of ints size)\n * (int low, int high, tuple of ints size)"
         )
-    low, high = int_of(name, "low", 1, given["low"]), int_of(name, "high", len(names) - (count == 3), given["high"])
-    return [low, high, given.get("size")]
+    low = int_of(name, "low", 1, given["low"]) if "low" in given else 0
+    return low, int_of(name, "high", names.index("high") + 1, given["high"]), given.get("size")
 
 
 @factory
@@ -84,7 +83,7 @@ def randperm(n: Any, *, dtype: Any, device: Any, generator: Any = None) -> Any:
         limit = (1 << drawing.DIGITS[dtype.name]) + 1
         if n > limit:
             raise RuntimeError(f"n cannot be greater than {limit} for {legacy_scalar(dtype)} type.")
-    elif n > dtypes.iinfo(dtype).max:
+    elif n > LIMITS[dtype][1]:
         name = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t"}.get(dtype.name, drawing.C_NAMES[dtype.name])
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
     engine = chosen(generator)
