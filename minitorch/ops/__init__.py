@@ -3,7 +3,7 @@
 A row is a primitive (a kernel and a formula per input), a composite (a plain function of other operators) or fused
 (a composite with a kernel of its own). One file per subject; see `minitorch.dispatch.op` for how to read a row."""
 
-from . import elementwise, index, linalg, reduce, shape  # noqa: F401  (each fills the table)
+from . import assembly, elementwise, index, linalg, reduce, shape, special  # noqa: F401  (each fills the table)
 from . import (  # noqa: F401
     nn_activation,
     nn_attention,

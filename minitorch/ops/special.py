@@ -1,0 +1,353 @@
+"""Special functions (ATen/native/{UnaryOps,BinaryOps}.cpp, torch.special), computed by SciPy, imported when first used."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..dispatch import Tensor, composite, op
+from .elementwise import abs, cast_like, cos, exp, log, log1p, sgn, sigmoid, sin, where, zeros_like
+from .nn_common import not_implemented
+
+_TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
+
+
+def _scipy(name: str) -> Any:
+    """A kernel that is scipy.special's function; half precision goes through float32."""
+
+    def kernel(input, *others):
+        import scipy.special
+
+        function = getattr(scipy.special, name)
+        arrays = (input, *others)
+        wide = [a.astype(np.float32) if a.dtype.itemsize == 2 and a.dtype.kind in "fV" else a for a in arrays]
+        return np.asarray(function(*wide)).astype(input.dtype, copy=False)
+
+    return kernel
+
+
+def _unary(name: str, scipy_name: str, slope: Any, **options: Any) -> Any:
+    kernel = _scipy(scipy_name)
+    return op(name, lambda input: kernel(input), promote="float", input=slope, **options)
+
+
+def _binary(name: str, scipy_name: str, **formulas: Any) -> Any:
+    kernel = _scipy(scipy_name)
+    return op(name, lambda input, other: kernel(input, other), promote="float", **formulas)
+
+
+# ---- error functions and relatives --------------------------------------------------------------------------------
+
+erf = _unary("erf", "erf", lambda grad, input: grad * (_TWO_OVER_ROOT_PI * exp(-(input * input))), inplace=True)
+erfc = _unary("erfc", "erfc", lambda grad, input: grad * (-_TWO_OVER_ROOT_PI * exp(-(input * input))), inplace=True)
+erfinv = _unary("erfinv", "erfinv", lambda grad, result: grad * (0.5 * math.sqrt(math.pi) * exp(result * result)),
+                inplace=True)  # fmt: skip
+special_ndtr = _unary("special_ndtr", "ndtr",
+                      lambda grad, input: grad * (exp(input * input * -0.5) / math.sqrt(2 * math.pi)))  # fmt: skip
+special_ndtri = _unary("special_ndtri", "ndtri",
+                       lambda grad, result: grad * (math.sqrt(2 * math.pi) * exp(result * result / 2)))  # fmt: skip
+special_log_ndtr = _unary("special_log_ndtr", "log_ndtr",
+                          lambda grad, input: grad * (math.sqrt(2 / math.pi) / special_erfcx(input * (-math.sqrt(0.5)))),
+                          )  # fmt: skip
+special_erfcx = _unary("special_erfcx", "erfcx",
+                       lambda grad, input, result: grad * (2 * input * result - _TWO_OVER_ROOT_PI))  # fmt: skip
+
+# ---- gamma and Bessel functions -----------------------------------------------------------------------------------
+
+lgamma = _unary("lgamma", "gammaln", lambda grad, input: grad * digamma(input), inplace=True)
+
+
+def _digamma(input):
+    import scipy.special
+
+    x = input.astype(np.float32) if input.dtype.itemsize == 2 else input
+    out = np.asarray(scipy.special.digamma(x))
+    poles = (x <= 0) & (x == np.floor(x))
+    out = np.where(poles, np.where(x == 0, np.copysign(np.inf, -x), np.nan), out)
+    return out.astype(input.dtype)
+
+
+digamma = op("digamma", _digamma, promote="float", inplace=True, input=lambda grad, input: grad * polygamma(1, input))
+
+
+def _trigamma(x):
+    """By recurrence up to x + 6 and an asymptotic series, to torch's own (limited) precision."""
+    reflected = x < 0.5
+    with_sine = np.where(reflected, -(math.pi**2) / np.sin(math.pi * x) ** 2, np.zeros_like(x))
+    y = np.where(reflected, 1 - x, x)
+    total = np.zeros_like(x)
+    for _ in range(6):
+        total = total + 1 / (y * y)
+        y = y + 1
+    z = 1 / (y * y)
+    total = total + (1 + 1 / (2 * y) + z * (1 / 6 - z * (1 / 30 - z * (1 / 42)))) / y
+    return np.where(reflected, -(with_sine + total), total).astype(x.dtype)
+
+
+def _polygamma(input, n):
+    import scipy.special
+
+    if n == 0:
+        return _digamma(input)
+    x = input.astype(np.float32) if input.dtype.itemsize == 2 else input
+    if n == 1:
+        return _trigamma(x).astype(input.dtype)
+    sign = -1.0 if n % 2 == 0 else 1.0
+    return np.asarray(sign * math.factorial(n) * scipy.special.zeta(n + 1.0, x)).astype(input.dtype)
+
+
+_polygamma_op = op("polygamma_op", _polygamma, promote=("input",), to_float=True, function=False, node="PolygammaBackward0",
+                   input=lambda grad, input, n: grad * _polygamma_op(input, n + 1))  # fmt: skip
+
+
+@composite(as_method=False)
+def polygamma(n: int, input: Any) -> Any:
+    """The n-th derivative of digamma."""
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    return _polygamma_op(input, n)
+
+
+Tensor.polygamma = lambda self, n: polygamma(n, self)  # type: ignore[attr-defined]
+
+
+@composite()
+def mvlgamma(input: Any, p: int) -> Any:
+    """The multivariate log-gamma function of dimension p."""
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    total = lgamma(input)
+    for k in range(1, p):
+        total = total + lgamma(input - k * 0.5)
+    return total + p * (p - 1) * math.log(math.pi) / 4
+
+
+i0 = _unary("i0", "i0", lambda grad, input: grad * special_i1(input), inplace=True)
+special_i0e = _unary("special_i0e", "i0e",
+                     lambda grad, input, result: grad * (special_i1e(input) - sgn(input) * result))  # fmt: skip
+
+
+def _i1_slope(grad: Any, input: Any, result: Any) -> Any:
+    near = abs(input) <= 2.220446049250313e-16
+    safe = where(near, zeros_like(input) + 1, input)
+    return grad * where(near, zeros_like(input) + 0.5, i0(safe) - result / safe)
+
+
+def _i1e_slope(grad: Any, input: Any, result: Any) -> Any:
+    near = abs(input) <= 2.220446049250313e-16
+    safe = where(near, zeros_like(input) + 1, input)
+    return grad * where(near, zeros_like(input) + 0.5, special_i0e(safe) - result * (sgn(safe) + 1 / safe))
+
+
+special_i1 = _unary("special_i1", "i1", _i1_slope)
+special_i1e = _unary("special_i1e", "i1e", _i1e_slope)
+# without a derivative, as in torch
+for _name, _scipy_name in {
+    "bessel_j0": "j0", "bessel_j1": "j1", "bessel_y0": "y0", "bessel_y1": "y1", "modified_bessel_i0": "i0",
+    "modified_bessel_i1": "i1", "modified_bessel_k0": "k0", "modified_bessel_k1": "k1",
+    "scaled_modified_bessel_k0": "k0e", "scaled_modified_bessel_k1": "k1e",
+}.items():  # fmt: skip
+    op(f"special_{_name}", (lambda k: lambda input: k(input))(_scipy(_scipy_name)), promote="float", as_method=False)
+igamma = _binary("igamma", "gammainc")
+igammac = _binary("igammac", "gammaincc")
+special_zeta = op("special_zeta", lambda input, other: _scipy("zeta")(input, other), promote="float", as_method=False,
+                  numbers="both")  # fmt: skip
+
+# ---- logarithms that stay finite ----------------------------------------------------------------------------------
+
+
+def _xlog(inner: Any) -> Any:
+    def kernel(input, other):
+        return np.where(np.isnan(other), np.asarray(np.nan, other.dtype),
+                        np.where(input == 0, np.asarray(0, input.dtype), input * inner(other)))  # fmt: skip
+
+    return kernel
+
+
+xlogy = op("xlogy", _xlog(np.log), promote="float", inplace=True, numbers="both",
+           input=lambda grad, input, other: grad * where((input == 0) & (other <= 0), zeros_like(grad), log(other)),
+           other=lambda grad, input, other: grad * input / other)  # fmt: skip
+special_xlog1py = op("special_xlog1py", _xlog(np.log1p), promote="float", as_method=False, numbers="both",
+                     input=lambda grad, input, other:
+                     grad * where((input == 0) & (other <= -1), zeros_like(grad), log1p(other)),
+                     other=lambda grad, input, other: grad * input / (other + 1))  # fmt: skip
+
+
+def _entr(input):
+    positive = np.where(input > 0, input, np.asarray(1, input.dtype))
+    out = np.where(input > 0, -positive * np.log(positive), np.where(input == 0, 0.0, -np.inf))
+    return np.where(np.isnan(input), input, out).astype(input.dtype)
+
+
+special_entr = op("special_entr", _entr, promote="float", as_method=False,
+                  input=lambda grad, input: grad * (-log(input) - 1))  # fmt: skip
+
+
+def _logit(input, eps=None):
+    x = input if eps is None else np.clip(input, np.asarray(eps, input.dtype), np.asarray(1 - eps, input.dtype))
+    return np.log(x / (1 - x))
+
+
+def _logit_slope(grad: Any, input: Any, eps: Any) -> Any:
+    slope = grad / (input * (1 - input))
+    if eps is None:
+        return where((input < 0) | (input > 1), zeros_like(grad) + float("nan"), slope)
+    return where((input < eps) | (input > 1 - eps), zeros_like(grad), slope)
+
+
+logit = op("logit", _logit, promote=("input",), to_float=True, inplace=True,
+           input=lambda grad, input, eps: _logit_slope(grad, input, eps))  # fmt: skip
+logaddexp = op("logaddexp", np.logaddexp, promote=True, numbers="none",
+               input=lambda grad, input, result: grad * exp(_finite_difference(input, result)),
+               other=lambda grad, other, result: grad * exp(_finite_difference(other, result)))  # fmt: skip
+logaddexp2 = op("logaddexp2", np.logaddexp2, promote=True, numbers="none",
+                input=lambda grad, input, other: grad * sigmoid((input - other) * math.log(2)),
+                other=lambda grad, input, other: grad * sigmoid((other - input) * math.log(2)))  # fmt: skip
+
+
+def _finite_difference(x: Any, result: Any) -> Any:
+    """x - result, and 0 where both are the same infinity."""
+    return where(x == result, zeros_like(x), x - result)
+
+
+def _logcumsumexp(input, dim):
+    if input.ndim == 0:
+        return input.copy()
+    x = input.astype(np.float32) if input.dtype.itemsize == 2 else input
+    return np.logaddexp.accumulate(x, axis=dim).astype(input.dtype)
+
+
+def _logcumsumexp_slope(grad: Any, input: Any, result: Any, dim: int) -> Any:
+    """exp(x[i] + log of the sum over k >= i of grad[k] * exp(-y[k])), for the two signs of grad apart."""
+    if input.ndim == 0:
+        return grad
+    from .shape import flip
+
+    def part(chosen: Any) -> Any:
+        magnitude = where(chosen, log(abs(grad)), zeros_like(grad) - float("inf"))
+        return exp(flip(logcumsumexp(flip(magnitude - result, (dim,)), dim), (dim,)) + input)
+
+    return part(grad > 0) - part(grad < 0)
+
+
+logcumsumexp = op("logcumsumexp", _logcumsumexp,
+                  input=lambda grad, input, result, dim: _logcumsumexp_slope(grad, input, result, dim))  # fmt: skip
+
+
+def _sinc_slope(grad: Any, input: Any) -> Any:
+    safe = where(input == 0, zeros_like(input) + 1, input)
+    x = safe * math.pi
+    return grad * where(input == 0, zeros_like(input), (x * cos(x) - sin(x)) / (x * safe))
+
+
+sinc = op("sinc", lambda input: np.sinc(input).astype(input.dtype), promote="float", inplace=True,
+          input=lambda grad, input: _sinc_slope(grad, input))  # fmt: skip
+
+# ---- two numbers --------------------------------------------------------------------------------------------------
+
+hypot = op("hypot", np.hypot, promote=True, inplace=True, numbers="none",
+           input=lambda grad, input, result: grad * where(result == 0, zeros_like(result), input / result),
+           other=lambda grad, other, result: grad * where(result == 0, zeros_like(result), other / result))  # fmt: skip
+
+
+def _copysign_slope(grad: Any, input: Any, result: Any) -> Any:
+    ratio = result / where(input == 0, zeros_like(input) + 1, input)
+    return grad * where(input == 0, zeros_like(ratio), ratio)
+
+
+copysign = op("copysign", np.copysign, promote="float", inplace=True,
+              input=lambda grad, input, result: _copysign_slope(grad, input, result),
+              other=lambda grad: grad * 0)  # fmt: skip
+nextafter = op("nextafter", np.nextafter, promote=True, inplace=True, numbers="none",
+               input=not_implemented("nextafter"), other=not_implemented("nextafter"))  # fmt: skip
+heaviside = op("heaviside", lambda input, values: np.heaviside(input, values).astype(input.dtype)
+               if input.dtype.kind == "f" else np.where(input == 0, values, input > 0).astype(input.dtype), inplace=True,
+               promote=True, numbers="none")  # fmt: skip
+gcd = op("gcd", np.gcd, promote=True, inplace=True, numbers="none")
+lcm = op("lcm", np.lcm, promote=True, inplace=True, numbers="none")
+
+
+@composite()
+def ldexp(input: Any, other: Any) -> Any:
+    """input * 2 ** other."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    from .elementwise import mul, pow
+
+    return mul(input, pow(2.0, other))
+
+
+@composite()
+def float_power(input: Any, exponent: Any) -> Any:
+    """input ** exponent, in double precision."""
+    from .. import dtypes
+    from .elementwise import pow
+
+    double = dtypes.float64
+    a = input.to(double) if isinstance(input, Tensor) else float(input)
+    b = exponent.to(double) if isinstance(exponent, Tensor) else float(exponent)
+    return pow(a, b)
+
+
+# ---- angles, signs, replacement -----------------------------------------------------------------------------------
+
+deg2rad = op("deg2rad", lambda input: input * np.asarray(math.pi / 180, input.dtype), promote="float", inplace=True,
+             input=lambda grad: grad * (math.pi / 180))  # fmt: skip
+rad2deg = op("rad2deg", lambda input: input * np.asarray(180 / math.pi, input.dtype), promote="float", inplace=True,
+             input=lambda grad: grad * (180 / math.pi))  # fmt: skip
+signbit = op("signbit", lambda input: np.signbit(input) if input.dtype.kind in "f" else
+             np.zeros(input.shape, bool) if input.dtype.kind in "ub" else input < 0)  # fmt: skip
+isneginf = op("isneginf", lambda input: input == -np.inf if input.dtype.kind in "fV" else np.zeros(input.shape, bool))
+isposinf = op("isposinf", lambda input: input == np.inf if input.dtype.kind in "fV" else np.zeros(input.shape, bool))
+isreal = op("isreal", lambda input: np.ones(input.shape, bool))
+
+
+def _nan_to_num(input, nan=None, posinf=None, neginf=None):
+    if input.dtype.kind in "iub":
+        return input.copy()
+    from ml_dtypes import finfo
+
+    info = finfo(input.dtype)
+    number = lambda value, default: np.asarray(default if value is None else value, input.dtype)
+    out = np.where(np.isnan(input), number(nan, 0), input)
+    out = np.where(out == np.inf, number(posinf, info.max), out)
+    return np.where(out == -np.inf, number(neginf, info.min), out)
+
+
+nan_to_num = op("nan_to_num", _nan_to_num, inplace=True,
+                input=lambda grad, input: grad * cast_like(_is_finite(input), grad))  # fmt: skip
+
+
+def _is_finite(x: Any) -> Any:
+    from .elementwise import isfinite
+
+    return isfinite(x)
+
+
+# ---- three at once ------------------------------------------------------------------------------------------------
+
+
+def _scaled_by(value: Any, array: Any) -> Any:
+    return np.asarray(value, array.dtype)
+
+
+addcmul = op("addcmul", lambda input, tensor1, tensor2, *, value=1:
+             input + (tensor1 * tensor2 if value == 1 else _scaled_by(value, tensor1) * tensor1 * tensor2),
+             promote=True, inplace=True,
+             input=lambda grad: grad,
+             tensor1=lambda grad, tensor2, value: grad * (tensor2 * value),
+             tensor2=lambda grad, tensor1, value: grad * (tensor1 * value))  # fmt: skip
+addcdiv = op("addcdiv", lambda input, tensor1, tensor2, *, value=1: _addcdiv(input, tensor1, tensor2, value),
+             promote=True, inplace=True,
+             input=lambda grad: grad,
+             tensor1=lambda grad, tensor2, value: grad * (value / tensor2),
+             tensor2=lambda grad, tensor1, tensor2, value: -grad * (tensor1 * value / (tensor2 * tensor2)))  # fmt: skip
+
+
+def _addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    if input.dtype.kind in "iub":
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
+            "division of tensor1 and tensor2."
+        )
+    return input + (tensor1 / tensor2 if value == 1 else _scaled_by(value, tensor1) * tensor1 / tensor2)
