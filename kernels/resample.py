@@ -113,8 +113,9 @@ def antialiased(size, out, align_corners=False, scale=None, kind="linear"):
 def border(size, before, after, mode):
     """Padding by `before` and `after` (negative: cropping): "reflect" without the edge, "replicate" the edge, or "circular"."""
     places = np.arange(-before, size + after)
-    if mode == "circular":
-        return (places % size)[:, None], None
+    if mode == "circular":  # what is cropped does not come back on the other side
+        first, kept = max(-before, 0), size + min(before, 0) + min(after, 0)
+        return (first + np.arange(-max(before, 0), kept + max(after, 0)) % kept)[:, None], None
     if mode == "reflect":
         period = max(2 * (size - 1), 1)
         places = places % period

@@ -92,7 +92,7 @@ def _forward(row: Any, scope: dict) -> str:
     lines = [f"def call({', '.join(signature)}, **spelled):"]
     add = lines.append
     first = tensors[0]
-    add(f"    if type({first}) is ndarray and not spelled: return kernel_of_arrays({', '.join(spread)})")
+    add(f"    if type({first}) is ndarray and not spelled: return kernel_of_arrays({', '.join(spread)}){'[0]' * bool(row.hidden)}")
     add(f"    if spelled or door.special: return {again}")
     # a number beside a tensor whose dtype it cannot change
     pair = row.promote and len(tensors) == 2 and row.required == 2 and row.promoted == (0, 1)

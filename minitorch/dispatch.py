@@ -198,11 +198,15 @@ def run(row: Row, args: list) -> Any:
         if row.hidden:
             return results[: len(row.returns)] if row.returns else results[0]
         return results
+    narrow = None
     if row.promote:
         if row.required == 2:
             row.refuse_numbers(args)
-        promote(row, arrays)
-    results = row.compute(arrays)
+        narrow = promote(row, arrays)
+    try:
+        results = row.compute(arrays)
+    except ValueError as error:
+        raise (_mismatch(arrays) if "broadcast" in str(error) else None) or error from None
     hidden: tuple = ()
     if row.hidden:
         count = len(row.returns) or 1
@@ -212,6 +216,8 @@ def run(row: Row, args: list) -> Any:
     several = type(results) is tuple or type(results) is list
     outputs = tuple(results) if several else (results,)
     outputs = tuple([o if isinstance(o, ndarray) else as_array(o) for o in outputs])
+    if narrow is not None:
+        outputs = tuple([o.astype(narrow) if o.dtype == np.float32 else o for o in outputs])
     wrapped = [_wrap(o) for o in outputs]
     if thread.grad and row.differentiable:
         _connect(row, args, wrapped, hidden)
@@ -222,6 +228,22 @@ def run(row: Row, args: list) -> Any:
     if not several:
         return wrapped[0]
     return row.tuple_type(*wrapped) if row.tuple_type else tuple(wrapped)
+
+
+def _mismatch(arrays: list) -> RuntimeError | None:
+    """torch's words for the first two arrays whose shapes do not broadcast."""
+    shapes = [a.shape for a in arrays if isinstance(a, ndarray)]
+    for i, b in enumerate(shapes):
+        for a in shapes[:i]:
+            ndim = max(len(a), len(b))
+            for d in range(ndim - 1, -1, -1):
+                m, n = ((1,) * (ndim - len(s)) + s for s in (a, b))
+                if m[d] != n[d] and 1 not in (m[d], n[d]):
+                    return RuntimeError(
+                        f"The size of tensor a ({m[d]}) must match the size of tensor b ({n[d]}) at non-singleton "
+                        f"dimension {d}"
+                    )
+    return None
 
 
 def as_array(x: Any) -> Any:
@@ -353,8 +375,10 @@ def _run_view(row: Row, args: list, results: Any) -> Any:
     return tuple(views)
 
 
-def promote(row: Row, arrays: list) -> None:
-    """Cast the promoted arguments to their common dtype, in place in the list."""
+def promote(row: Row, arrays: list) -> np.dtype | None:
+    """Cast the promoted arguments to their common dtype, in place in the list.
+
+    Returns the 16-bit dtype that results must be cast to, where the computation itself is to be done in float32."""
     positions = [i for i in row.promoted if arrays[i] is not None]
     first = next((arrays[i].dtype for i in positions if hasattr(arrays[i], "dtype")), None)
     if len(positions) == 1 or all(getattr(arrays[i], "dtype", None) == first for i in positions):
@@ -384,6 +408,7 @@ def promote(row: Row, arrays: list) -> None:
                 arrays[i] = a.astype(numpy).astype(np.float32) if a.ndim else a.astype(np.float32)
             else:
                 arrays[i] = np.float32(a)
+    return numpy if opmath else None
 
 
 def number(value: Any, numpy: np.dtype) -> Any:

@@ -125,8 +125,7 @@ gelu = op("gelu", floating(kernels.gelu, "GeluKernelImpl"), function=False, inpl
           input=lambda grad, input, approximate: gelu_backward(grad, input, approximate))  # fmt: skip
 glu_kernel = op("glu", floating(piecewise.glu), function=False,
                 input=lambda grad, input, dim: _glu_grad(grad, input, dim))  # fmt: skip
-normal_cdf = op("normal_cdf", lambda input: np.asarray(0.5 * (1 + kernels._erf(input * math.sqrt(0.5))), input.dtype),
-                function=False,
+normal_cdf = op("normal_cdf", piecewise.normal_cdf, function=False,
                 input=lambda grad, input: grad * exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi)))  # fmt: skip
 
 

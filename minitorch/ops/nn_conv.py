@@ -6,7 +6,7 @@ is made of the other two, so derivatives of every order exist.
 
 from typing import Any
 
-from ..dispatch import composite, door, op, thread
+from ..dispatch import composite, door, op, thread, write_out
 from ..kernels import conv as kernels
 from ..kernels import unfold as blocks
 from .linalg import addmm, matmul, mm
@@ -73,7 +73,7 @@ def _conv(nd: int) -> Any:
 
 def _named_padding(nd: int, input: Any, weight: Any, stride: Any, padding: str, dilation: Any) -> tuple:
     """The numbers that 'same' or 'valid' stands for. Where the two ends differ, the input is padded beforehand."""
-    if padding == "valid":
+    if padding == "valid" or weight.dim() != nd + 2:  # which the convolution refuses
         return 0, input
     stride, dilation = tuple_of(stride, nd), tuple_of(dilation, nd)
     if any(s != 1 for s in stride):
@@ -112,8 +112,10 @@ conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_conv_transpose, (1, 
 # ---- linear maps --------------------------------------------------------------------------------------------------
 
 
-def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:
     """`input @ weight.T + bias` over the last dimension: input (..., in), weight (out, in), bias (out,)."""
+    if out is not None:
+        return write_out(out, linear(input, weight, bias), "linear")
     if door.special and thread.modes:
         return _linear_in_modes(input, weight, bias)
     array = input._array

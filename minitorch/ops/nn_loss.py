@@ -10,7 +10,7 @@ import numpy as np
 from ..dispatch import Tensor, op
 from ..kernels import losses as kernels
 from ..kernels import softmax as softmax_kernels
-from .elementwise import clamp, log, log1p, sigmoid, where, zeros_like
+from .elementwise import abs, clamp, log, log1p, sgn, sigmoid, where, zeros_like
 from .nn_activation import log_sigmoid
 from .nn_common import floating
 
@@ -28,9 +28,15 @@ mse_loss = op("mse_loss", floating(kernels.mse_loss, "mse_cpu"), autocast="fp32"
               )  # fmt: skip
 smooth_l1_loss = op("smooth_l1_loss", kernels.smooth_l1_loss, autocast="fp32", function=False, node="SmoothL1LossBackward0",
                     input=lambda grad, input, target, reduction, beta:
-                    each(grad, reduction, input) * clamp((input - target) / beta, -1, 1),
+                    each(grad, reduction, input) * _smooth_slope(input - target, beta),
                     target=lambda grad, input, target, reduction, beta:
-                    each(grad, reduction, input) * clamp((target - input) / beta, -1, 1))  # fmt: skip
+                    each(grad, reduction, input) * _smooth_slope(target - input, beta))  # fmt: skip
+
+
+def _smooth_slope(d: Any, beta: float) -> Any:
+    return where(abs(d) < beta, d / beta, sgn(d))
+
+
 huber_loss = op("huber_loss", kernels.huber_loss, autocast="fp32", function=False,
                 input=lambda grad, input, target, reduction, delta:
                 each(grad, reduction, input) * clamp(input - target, -delta, delta),

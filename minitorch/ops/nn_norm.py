@@ -201,6 +201,10 @@ def batch_norm(
     """Each channel of (N, C, ...) normalised by the batch's statistics, or (not `training`) by the running ones.
 
     In training the running statistics, where given, are moved towards the batch's, in place, by `momentum`."""
+    if input.numel() == 0:  # no statistics: as torch, only a connection to scale and shift
+        out = input.clone()
+        out = out if weight is None else out * weight[0]
+        return out if bias is None else out + bias[0]
     if input.dim() < 2:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     channels = input.shape[1]
@@ -210,10 +214,6 @@ def batch_norm(
             raise RuntimeError(f"{name} should contain {channels} elements not {value.numel()}")
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
-    if input.numel() == 0:  # no statistics: as torch, only a connection to scale and shift
-        out = input.clone()
-        out = out if weight is None else out * weight[0]
-        return out if bias is None else out + bias[0]
     running = [s for s in (running_mean, running_var) if s is not None] if training else []
     wide = [s._array.astype(np.float32) if s._array.dtype.itemsize == 2 else s._array for s in running]
     mean, var = (*wide, None, None)[:2] if running_mean is not None else (None, *wide, None)[:2]

@@ -247,7 +247,10 @@ def _bounded(x: Any, size: int, padding_mode: int, align_corners: bool) -> Any:
     """A coordinate moved into the image: to its border, or reflected at it."""
     if padding_mode == 2:
         x = _reflected(x, size, align_corners)
-    return clamp(x, 0, size - 1) if padding_mode else x
+    if not padding_mode:
+        return x
+    inside = (x > 0) & (x < size - 1)  # at the border itself the place does not move
+    return where(inside, x, clamp(x.detach(), 0, size - 1))
 
 
 def _reflected(x: Any, size: int, align_corners: bool) -> Any:

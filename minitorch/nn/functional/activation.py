@@ -2,6 +2,7 @@
 
 import warnings
 
+from minitorch.dispatch import composite
 from minitorch.ops import nn_activation as ops
 from minitorch.ops.elementwise import abs, relu as _relu, sigmoid, tanh
 from minitorch.ops.nn_activation import glu, prelu
@@ -84,21 +85,27 @@ def mish(input, inplace=False):
     return input.mish_() if inplace else ops.mish(input)
 
 
+@composite(function=False, as_method=False)
 def gelu(input, approximate="none"):
     """`x * Phi(x)`, Phi the normal distribution function; or its "tanh" approximation."""
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
     return ops.gelu(input, approximate)
 
 
+@composite(function=False, as_method=False)
 def softplus(input, beta=1.0, threshold=20.0):
     """`log(1 + exp(beta x)) / beta`, and x itself where `beta x > threshold`."""
     return ops.softplus(input, beta, threshold)
 
 
+@composite(function=False, as_method=False)
 def hardshrink(input, lambd=0.5):
     """0 within [-lambd, lambd], x outside."""
     return ops.hardshrink(input, lambd)
 
 
+@composite(function=False, as_method=False)
 def softshrink(input, lambd=0.5):
     """0 within [-lambd, lambd], outside x moved towards 0 by lambd."""
     if lambd < 0:

@@ -292,7 +292,10 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
 
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """`log(1 + exp(-t x))`."""
-    return ops.soft_margin_loss(input, target, reduction_of(size_average, reduce, reduction))
+    reduction = reduction_of(size_average, reduce, reduction)
+    if target.shape != input.shape:
+        target, input = broadcast_tensors(target, input)
+    return ops.soft_margin_loss(input, target, reduction)
 
 
 @in_float32_under_autocast
@@ -336,6 +339,8 @@ def multi_margin_loss(
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
+    if input.dim() == 0:
+        input = input.reshape(1)
     if input.dim() not in (1, 2) or 0 in input.shape[-1:]:
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
     batch = input.shape[0] if input.dim() == 2 else 1
@@ -355,6 +360,10 @@ def multi_margin_loss(
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """`sum max(0, 1 - x_y + x_i) / C` over classes y that the target lists (before its first -1) and i that it does not."""
     reduction = reduction_of(size_average, reduce, reduction)
+    if input.dim() > 2 or (input.dim() and input.shape[-1] == 0):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
+        )
     if input.shape != target.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     return ops.multilabel_margin_loss(input, target, reduction)

@@ -1,5 +1,6 @@
 """Pooling over windows."""
 
+from minitorch.dispatch import composite
 from minitorch.ops import nn_pool as ops
 from minitorch.ops.nn_pool import adaptive_avg_pool1d, avg_pool1d
 
@@ -42,14 +43,21 @@ max_pool2d, max_pool2d_with_indices = _max_pool(2)
 max_pool3d, max_pool3d_with_indices = _max_pool(3)
 
 
+def _fitting(input, output_size):
+    """An output size, which must leave the input at least one dimension more."""
+    if isinstance(output_size, tuple | list) and input.dim() <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+    return output_size
+
+
 def _adaptive_max_pool(nd):
     row = {1: ops.adaptive_max_pool1d, **ops.adaptive_max_pool}[nd]
 
     def with_indices(input, output_size, return_indices=False):
-        return row(input, output_size)
+        return row(input, _fitting(input, output_size))
 
     def pool(input, output_size, return_indices=False):
-        result = row(input, output_size)
+        result = row(input, _fitting(input, output_size))
         return tuple(result) if return_indices else result[0]
 
     pool.__doc__ = "The maxima of as many windows as `output_size` says; None keeps the input's size."
@@ -61,6 +69,7 @@ adaptive_max_pool2d, adaptive_max_pool2d_with_indices = _adaptive_max_pool(2)
 adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_max_pool(3)
 
 
+@composite(function=False, as_method=False)
 def avg_pool2d(
     input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
 ):
@@ -68,6 +77,7 @@ def avg_pool2d(
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
+@composite(function=False, as_method=False)
 def avg_pool3d(
     input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
 ):
@@ -83,12 +93,12 @@ def _avg_pool(nd, input, *arguments):
 
 def adaptive_avg_pool2d(input, output_size):
     """The means of as many windows as `output_size` says; None keeps the input's size."""
-    return ops.adaptive_mean(2, input, output_size)
+    return ops.adaptive_mean(2, input, _fitting(input, output_size))
 
 
 def adaptive_avg_pool3d(input, output_size):
     """The means of as many windows as `output_size` says; None keeps the input's size."""
-    return ops.adaptive_mean(3, input, output_size)
+    return ops.adaptive_mean(3, input, _fitting(input, output_size))
 
 
 def _fractional(nd):
