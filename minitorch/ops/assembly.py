@@ -378,7 +378,8 @@ def _isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     if input.dtype.kind in "iub":
         allowed = atol + np.abs(rtol * other.astype(np.float64))
         return np.abs(input.astype(np.float64) - other.astype(np.float64)) <= allowed
-    close = (input == other) | (np.isfinite(input) & np.isfinite(other) & (np.abs(input - other) <= atol + np.abs(rtol * other)))
+    near = np.abs(input - other) <= atol + np.abs(rtol * other)
+    close = (input == other) | (np.isfinite(input) & np.isfinite(other) & near)
     return close | (np.isnan(input) & np.isnan(other)) if equal_nan else close
 
 

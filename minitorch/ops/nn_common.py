@@ -56,6 +56,6 @@ def not_implemented(name: str) -> Callable:
     """The formula of a gradient that torch has not either."""
 
     def formula(grad: Any) -> Any:
-        raise RuntimeError(f"the derivative for '{name}' is not implemented")
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
     return formula

@@ -1,4 +1,4 @@
-"""Special functions (ATen/native/{UnaryOps,BinaryOps}.cpp, torch.special), computed by SciPy, imported when first used."""
+"""Special functions (ATen/native/{UnaryOps,BinaryOps}.cpp, torch.special), by SciPy, imported when first used."""
 
 import math
 from typing import Any
@@ -46,9 +46,8 @@ special_ndtr = _unary("special_ndtr", "ndtr",
                       lambda grad, input: grad * (exp(input * input * -0.5) / math.sqrt(2 * math.pi)))  # fmt: skip
 special_ndtri = _unary("special_ndtri", "ndtri",
                        lambda grad, result: grad * (math.sqrt(2 * math.pi) * exp(result * result / 2)))  # fmt: skip
-special_log_ndtr = _unary("special_log_ndtr", "log_ndtr",
-                          lambda grad, input: grad * (math.sqrt(2 / math.pi) / special_erfcx(input * (-math.sqrt(0.5)))),
-                          )  # fmt: skip
+special_log_ndtr = _unary("special_log_ndtr", "log_ndtr", lambda grad, input:
+                          grad * (math.sqrt(2 / math.pi) / special_erfcx(input * (-math.sqrt(0.5)))))  # fmt: skip
 special_erfcx = _unary("special_erfcx", "erfcx",
                        lambda grad, input, result: grad * (2 * input * result - _TWO_OVER_ROOT_PI))  # fmt: skip
 
@@ -96,8 +95,8 @@ def _polygamma(input, n):
     return np.asarray(sign * math.factorial(n) * scipy.special.zeta(n + 1.0, x)).astype(input.dtype)
 
 
-_polygamma_op = op("polygamma_op", _polygamma, promote=("input",), to_float=True, function=False, node="PolygammaBackward0",
-                   input=lambda grad, input, n: grad * _polygamma_op(input, n + 1))  # fmt: skip
+_polygamma_op = op("polygamma_op", _polygamma, promote=("input",), to_float=True, function=False,
+                   node="PolygammaBackward0", input=lambda grad, input, n: grad * _polygamma_op(input, n + 1))  # fmt: skip
 
 
 @composite(as_method=False)
@@ -224,7 +223,8 @@ def _logcumsumexp_slope(grad: Any, input: Any, result: Any, dim: int) -> Any:
     from .shape import flip
 
     def part(chosen: Any) -> Any:
-        magnitude = where(chosen, log(abs(grad)), zeros_like(grad) - float("inf"))
+        lowest = float(np.finfo(np.float32 if input.dtype.itemsize < 8 else np.float64).min)
+        magnitude = where(chosen, log(where(chosen, abs(grad), zeros_like(grad) + 1)), zeros_like(grad) + lowest)
         return exp(flip(logcumsumexp(flip(magnitude - result, (dim,)), dim), (dim,)) + input)
 
     return part(grad > 0) - part(grad < 0)
@@ -260,9 +260,8 @@ copysign = op("copysign", np.copysign, promote="float", inplace=True,
               other=lambda grad: grad * 0)  # fmt: skip
 nextafter = op("nextafter", np.nextafter, promote=True, inplace=True, numbers="none",
                input=not_implemented("nextafter"), other=not_implemented("nextafter"))  # fmt: skip
-heaviside = op("heaviside", lambda input, values: np.heaviside(input, values).astype(input.dtype)
-               if input.dtype.kind == "f" else np.where(input == 0, values, input > 0).astype(input.dtype), inplace=True,
-               promote=True, numbers="none")  # fmt: skip
+heaviside = op("heaviside", lambda input, values: np.where(input == 0, values, input > 0).astype(input.dtype),
+               inplace=True, promote=True, numbers="none")  # fmt: skip
 gcd = op("gcd", np.gcd, promote=True, inplace=True, numbers="none")
 lcm = op("lcm", np.lcm, promote=True, inplace=True, numbers="none")
 
