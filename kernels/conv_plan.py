@@ -174,9 +174,10 @@ def _products(shape, phases, pitch, dests, taps, itemsize, threads):
     splits = min(_blocks(outputs), -(-threads // (-(-samples // chunk) * groups)))
     packing = _packing(phases, pitch, chunk, lanes)
     offsets = [[(c * len(phases) + phase) * packing.row + shift for c in range(channels) for phase, shift in of] for of in taps]
-    places, lines = zip(*(_places(pitch, [count for _, _, count in dest], chunk, lanes) for dest in dests), strict=True)
+    places, lines = map(list, zip(*(_places(pitch, [count for _, _, count in dest], chunk, lanes) for dest in dests), strict=True))
     shares = [[0, *itertools.accumulate(map(len, table))] for table in (offsets, places, lines)]
     length = channels * len(phases) * packing.row + max(shift for of in taps for _, shift in of) + lanes
+    places.append([0] * 2 * simd.VECTORS)  # the last tile may read on
     return Products(packing, _int64(dests), *(_int64(list(itertools.chain(*table))) for table in (offsets, places, lines)), _int64(shares),
                     chunk, splits, length)
 
@@ -225,4 +226,5 @@ def weight_grad(shape, size, kernel, stride, padding, dilation, out, itemsize, t
     packing = _packing(phases, pitch, chunk, lanes)
     offsets = [(c * len(phases) + phase) * packing.row + shift for c in range(channels) for phase, shift in taps]
     length = channels * len(phases) * packing.row + max(shift for _, shift in taps) + lanes
+    offsets += [0] * (-len(offsets) % simd.VECTORS)  # whole tiles only
     return Dots(packing, _int64(offsets), *map(_int64, _places(pitch, out, chunk, lanes)), chunk, parts, splits, length)

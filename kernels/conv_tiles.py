@@ -97,16 +97,14 @@ def _correlate(start, stop, x, y, w, bias, phases, pitch, row, dests, offsets, p
                 m = (block + 1) * outputs // blocks - o
                 weights = w.ctypes.data + (len(offsets) * (group * outputs + o) + r0 * m) * size
                 widest = 2 * VECTORS if m <= wide_rows else VECTORS
-                tiles = (vectors + widest - 1) // widest
-                for tile in range(tiles):
-                    begin = tile * vectors // tiles
-                    v = (tile + 1) * vectors // tiles - begin
+                for begin in range(0, vectors, widest):
+                    v = widest if vectors - begin > VECTORS else VECTORS
                     outer_tile(m, v, zero, (sums.ctypes.data + begin * lanes * size, sums_row, packed.ctypes.data, offsets.ctypes.data + r0 * 8,
                                             count, places.ctypes.data + (of[1, phase] + begin) * 8, weights))
                 for i in range(m):
                     shift = bias[group * outputs + o + i:] if bias.size else no_bias
                     _unpack(sums, i * sums_row, lines_here, shift, y, n0, n1, group, o + i, dests[phase])
-    packed[:1] = sums[:1]  # the tiles know these by address only: here they are used, and so alive, until the end
+    packed[0] = sums[0]  # the tiles know these by address only: here they are used, and so alive, until the end
 
 
 @compiled
@@ -145,17 +143,15 @@ def _weight_dots(start, stop, g, x, sums, phases, pitch, row, offsets, places, l
                             line += 1
                     g_packed[i * g_row + end:i * g_row + vectors * lanes] = 0  # what a longer chunk before left there
                 widest = 2 * VECTORS if m <= wide_rows else VECTORS
-                tiles = (rows + widest - 1) // widest
                 for segment in range(segments):
                     begin = segment * vectors // segments
                     count = (segment + 1) * vectors // segments - begin
-                    for tile in range(tiles):
-                        r0 = tile * rows // tiles
-                        v = (tile + 1) * rows // tiles - r0
+                    for r0 in range(0, rows, widest):
+                        v = min(widest, rows - r0)
                         dot_tile(m, v, zero, (sums.ctypes.data + (((part * groups + group) * outputs + o) * rows + r0) * size, rows,
                                               packed.ctypes.data, offsets.ctypes.data + r0 * 8, places.ctypes.data + begin * 8, count,
                                               g_packed.ctypes.data + begin * lanes * size, g_row))
-    packed[:1] = g_packed[:1]  # see above
+    packed[0] = g_packed[0]  # see above
 
 
 def serves(macs, *arrays):
@@ -233,4 +229,5 @@ def weight_grad(g, x, shape, stride, padding, dilation, groups):
     grain = max(1, SLICE * items // (g.size * len(plan.offsets)))
     run_slices(_weight_dots, items, _grouped(g, groups, geometry[-1]), _grouped(x, groups, geometry[0]), sums, *plan.packing,
                plan.offsets, plan.places, plan.lines, plan.chunk, plan.splits, plan.length, *simd.shape(x.itemsize), grain=grain)
-    return (sums.sum(0) if plan.parts > 1 else sums).reshape(shape)
+    sums = sums.sum(0) if plan.parts > 1 else sums[0]
+    return np.ascontiguousarray(sums[..., :math.prod(shape[1:])]).reshape(shape)

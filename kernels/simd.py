@@ -11,8 +11,8 @@ the other operand, and the result, hold these vectors one after the other.
     dot_tile:    y[i, j] += sum_l g[i, l] x[j, l]           i < m rows, j < v rows, l in any number of vectors
     copy_row:    y[l] = x[l]                                l < n, the last vector under a mask: a loop would take its numbers one by one
 
-A vector holds `lanes(itemsize)` numbers. m is at most `rows()` and v at most 3, or 6 where m is at most `wide_rows()`: as many as the processor has
-registers for, beside v of x and one of w.
+A vector holds `lanes(itemsize)` numbers. m is at most `rows()`; v is `VECTORS`, or also twice as many where m is at most `wide_rows()`:
+together as many as the processor has registers for, beside v of x and one of w.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ def rows():
 
 
 def wide_rows():
-    """The greatest `m` of a tile with up to `2 * VECTORS` vectors: where rows are few, more vectors keep the multipliers busy."""
+    """The greatest `m` of a tile with `2 * VECTORS` vectors: where rows are few, more vectors keep the multipliers busy."""
     return 4 if _registers()[1] == 32 else 1
 
 
@@ -91,7 +91,7 @@ def _intrinsic(emit, tile=False):
         shape = builder.add(builder.mul(values[0], tools.int(16)), values[1])
         choice = builder.switch(shape, done)
         for m in range(1, rows() + 1):
-            for v in range(1, (2 * VECTORS if m <= wide_rows() else VECTORS) + 1):
+            for v in [VECTORS, 2 * VECTORS][:1 + (m <= wide_rows())]:
                 with builder.goto_block(builder.append_basic_block(f"tile.{m}x{v}")):
                     choice.add_case(ir.Constant(shape.type, m * 16 + v), builder.block)
                     emit(tools, m, v, *arguments)
