@@ -70,6 +70,11 @@ def pays(size, *arrays, floor=COMPILE_FROM, dtypes=FLOATS):
     return plain(*arrays) and all(array is None or array.dtype in dtypes for array in arrays) and bool(_load())
 
 
+def _text(constant):
+    """A code object as its instructions and constants; the `repr` of one, or of one inside it, would hold its address."""
+    return (constant.co_code, *map(_text, constant.co_consts)) if isinstance(constant, types.CodeType) else constant
+
+
 class compiled:  # noqa: N801 - used as a decorator
     """`@compiled`: a function of arrays and numbers which Numba compiles on its first call.
 
@@ -105,8 +110,7 @@ class compiled:  # noqa: N801 - used as a decorator
 
     def fingerprint(self):
         """A hash of the code of this function and of all that it calls."""
-        code = self.python.__code__
-        parts = [code.co_code, code.co_consts, sorted((key, sorted(value) if isinstance(value, (set, frozenset)) else value)
+        parts = [_text(self.python.__code__), sorted((key, sorted(value) if isinstance(value, (set, frozenset)) else value)
                                                       for key, value in self.options.items())]
         parts += [callee.fingerprint() for callee in self._calls().values()]
         return hashlib.md5(repr(parts).encode()).hexdigest()[:8]
