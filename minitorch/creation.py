@@ -38,10 +38,9 @@ for _d in dtypes.ALL[:-1]:
 
 def size_of(name: str, size: tuple) -> tuple[int, ...]:
     """The shape given as `f(2, 3)`, `f((2, 3))` or `f([2, 3])`. TypeError and RuntimeError in torch's words."""
-    if len(size) == 1 and isinstance(size[0], (tuple, list)):
-        size, spread = size[0], False
-    else:
-        spread = True
+    spread = len(size) != 1 or not isinstance(size[0], (tuple, list))
+    if not spread:
+        size = tuple(size[0])
     if not size and spread:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
     shape = []
@@ -475,9 +474,9 @@ def _inclusive(start: Any, end: Any, step: Any = 1, *, dtype: Any, device: Any) 
         UserWarning,
         stacklevel=3,
     )
-    numbers = [number_of("range", n, i + 1, x) for i, (n, x) in enumerate(
-        (("start", start), ("end", end), ("step", step)))]  # fmt: skip
-    return _range("range", *numbers, dtype, device, inclusive=True)
+    start, end, step = (number_of("range", n, i + 1, x) for i, (n, x) in enumerate(
+        (("start", start), ("end", end), ("step", step))))  # fmt: skip
+    return _range("range", start, end, step, dtype, device, inclusive=True)
 
 
 @factory

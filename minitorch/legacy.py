@@ -60,7 +60,7 @@ def _tensor_new(cls: type, *args: Any, **keywords: Any) -> Tensor:
     t = construct(dtypes.get_default_dtype(), device, args, any_dtype=True)
     if cls is Tensor:
         return t
-    result = _object_new(cls)
+    result: Tensor = _object_new(cls)
     result._array = t._array
     return result
 

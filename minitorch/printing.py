@@ -16,7 +16,7 @@ import numpy as np
 from . import devices, dtypes
 from .tensor import Tensor, method
 
-_PROFILES = {
+_PROFILES: dict[str, dict[str, Any]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
@@ -77,6 +77,7 @@ def _formatter(array: np.ndarray) -> tuple[Callable[[Any], str], int]:
             scientific = bool(high / low > 1000.0 or high > 1e8 or low < 1e-4)
         if PRINT_OPTS.sci_mode is not None:
             scientific = PRINT_OPTS.sci_mode
+    text: Callable[[Any], str]
     if scientific:
         text = f"{{:.{PRINT_OPTS.precision}e}}".format
     elif integral:

@@ -6,6 +6,7 @@ the same numbers on every device.
 """
 
 import contextlib
+import functools
 import operator
 import os
 import threading
@@ -27,8 +28,10 @@ class Generator:
     def __init__(self, device: Any = "cpu"):
         self.device = devices.device(device)
         devices.namespace(self.device)
-        self.engine = Engine(DEFAULT_SEED)
         self.lock = threading.Lock()
+
+    # made when it is first used: importing minitorch need not load numpy.random
+    engine = functools.cached_property(lambda self: Engine(DEFAULT_SEED))
 
     def manual_seed(self, seed: int) -> "Generator":
         """Start over from a seed of up to 64 bits; negative ones count from 2^64 down."""
