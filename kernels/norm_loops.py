@@ -9,10 +9,10 @@ import numpy as np
 from .parallel import compiled
 
 
-def affine(weight, bias, size, dtype):
+def affine(weight, bias, size, like):
     """`weight` and `bias` as 1-d arrays; ones and zeros where there are none."""
-    return (np.ones(size, dtype) if weight is None else weight.reshape(-1),
-            np.zeros(size, dtype) if bias is None else bias.reshape(-1))
+    return (np.ones(size, like.dtype, like=like) if weight is None else weight.reshape(-1),
+            np.zeros(size, like.dtype, like=like) if bias is None else bias.reshape(-1))
 
 
 @compiled

@@ -12,6 +12,7 @@ import numpy as np
 from .fused import BLOCK, FLOAT32, exp, from_order_key, order_key
 from .half import in_float32
 from .parallel import COMPILE_FROM, GRAIN, compiled, pays, plain, run_slices
+from .reductions import sum_over
 
 
 def _along(dim, on_arrays, on_rows, first, *others):
@@ -21,7 +22,7 @@ def _along(dim, on_arrays, on_rows, first, *others):
             return first.copy()
         if not first.ndim:  # a single number is a row of one
             return on_arrays(*(array.reshape(1) for array in (first, *others)), 0).reshape(())
-        return on_arrays(first, *others, dim)
+        return on_arrays(first, *others, dim % first.ndim)
     dim %= first.ndim
     n, inner = first.shape[dim], math.prod(first.shape[dim + 1:])
     out = np.empty_like(first)
@@ -52,7 +53,7 @@ def softmax(input, dim):
 
 def _softmax(x, axis):
     result = np.exp(x - x.max(axis=axis, keepdims=True))
-    result /= result.sum(axis=axis, keepdims=True)
+    result /= sum_over(result, (axis,), True)
     return result
 
 
@@ -87,7 +88,7 @@ def softmax_backward(grad, result, dim):
 
 def _softmax_backward(g, y, axis):
     product = g * y
-    product -= y * product.sum(axis=axis, keepdims=True)
+    product -= y * sum_over(product, (axis,), True)
     return product
 
 
@@ -113,7 +114,7 @@ def log_softmax(input, dim):
 
 def _log_softmax(x, axis):
     result = x - x.max(axis=axis, keepdims=True)
-    result -= np.log(np.exp(result).sum(axis=axis, keepdims=True))
+    result -= np.log(sum_over(np.exp(result), (axis,), True))
     return result
 
 
@@ -138,7 +139,7 @@ def log_softmax_backward(grad, result, dim):
 
 def _log_softmax_backward(g, y, axis):
     dx = np.exp(y)
-    dx *= g.sum(axis=axis, keepdims=True)
+    dx *= sum_over(g, (axis,), True)
     return np.subtract(g, dx, out=dx)
 
 
