@@ -34,6 +34,7 @@ class SGD(PerParameter):
     kernel = staticmethod(kernels.sgd)
     moments = ("momentum_buffer",)
     options = ("lr", "momentum", "dampening", "weight_decay", "nesterov")
+    lazy = True
 
     def __init__(
         self,
