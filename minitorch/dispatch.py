@@ -92,6 +92,7 @@ class Row:
         if self.promote:
             tensors.update(self.parameters[i] for i in self.promoted)
         self.frees = any(self.names[k] in tensors for picks in used for k in picks)
+        self.may_hold_tensor = any(self.names[k] not in _NEVER_TENSORS for picks in used for k in picks)
         self._used = used
         self._keeps: dict = {}
         node = options.pop("node", None) or "".join(w.capitalize() for w in name.split("_")) + "Backward0"
@@ -160,6 +161,7 @@ def _parameters(kernel: Callable) -> list[inspect.Parameter]:
     return list(inspect.signature(kernel).parameters.values())
 
 
+_NEVER_TENSORS = {"input_shape", "dim", "dims", "dim0", "dim1", "dim2", "keepdim", "dtype", "correction", "alpha", "beta"}
 # NumPy's and torch's older spellings of arguments
 _SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "self": "input"}
 

@@ -131,7 +131,7 @@ class OpNode(Node):
 
     def release(self) -> None:
         row = self.row
-        if row.frees or (row.saves_anything and self._holds_tensor()):
+        if row.frees or (row.may_hold_tensor and self._holds_tensor()):
             self.saved = None
 
     def _holds_tensor(self) -> bool:

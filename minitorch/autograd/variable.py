@@ -5,6 +5,8 @@ import warnings
 import weakref
 from typing import Any
 
+import numpy as np
+
 from ..tensor import Tensor, method, wrap
 from . import engine
 from .grad_mode import thread
@@ -204,6 +206,12 @@ def backward(
     """Add the gradient of this tensor with respect to the graph's leaves (or to `inputs`) to their `.grad`.
 
     gradient: of the shape of this tensor; may be left out for a tensor of one element. RuntimeError as torch."""
+    if gradient is None and inputs is None and self._edge is not None and self._base is None:
+        array = self._array
+        if array.size == 1:  # the loss of a training step: nothing to check
+            one = wrap(np.ones(array.shape, array.dtype) if type(array) is np.ndarray else array * 0 + 1)
+            engine.run([self._edge], [one], create_graph if retain_graph is None else retain_graph, create_graph)
+            return
     backward_all(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 

@@ -155,6 +155,8 @@ _expand = op("expand", kernels.expand, view=True, function=False, as_method=Fals
 
 def expand(input: Any, *args: Any, size: Any = None, implicit: bool = False) -> Any:
     """Repeat along dimensions of size 1, without copying."""
+    if type(input) is ndarray:
+        return kernels.expand(input, *args)
     return _expand(input, sizes(args if size is None else (size,)))
 
 
