@@ -39,19 +39,19 @@ class formula(parallel.compiled):  # noqa: N801 - used as a decorator
         return self.plain(*args)
 
 
-def compiles(n):
-    """Both versions draw the same bits, so the compiled one also serves small arrays once Numba is there."""
-    return bool(parallel._numba) or parallel.pays(n)
+_saved = 0.0
 
 
-_spent = 0.0
+def compiles(seconds):
+    """Should a call take its compiled loop, which saves so many seconds?
 
-
-def spent_a_second(seconds):
-    """Has the time that small calls took without Numba added up to what loading it takes?  If so, load it."""
-    global _spent
-    _spent += seconds
-    return _spent > 1 and bool(parallel._load())
+    Yes once Numba is there; and it is loaded, which takes about a second, when what it would have saved adds up to
+    that. Unlike elsewhere in this room the answer may depend on what ran before: both ways draw the same bits."""
+    global _saved
+    if parallel._numba is None:
+        _saved += seconds
+        return (_saved > 1 or parallel.pays(0)) and bool(parallel._load())
+    return bool(parallel._numba)
 
 
 def fma(a, b, c):
@@ -174,7 +174,7 @@ def scaled(x, factor, shift):
     """x * factor + shift, rounded once.  x: a flat array, may be overwritten; factor, shift: numbers of its type."""
     if shift == 0 or factor == 1:
         return x * factor + shift
-    if compiles(x.size):
+    if compiles(x.size * 10e-9):
         _scale(x, factor, shift)
         return x
     return fma(x, factor, shift)
@@ -184,7 +184,7 @@ def box_muller(x, mean, std):
     """Turn uniforms into normals, in place.  x: float32 or float64 of shape (blocks, 2, 8); mean, std: floats."""
     number = x.dtype.type
     mean, std = number(mean), number(std)
-    if compiles(x.size) or spent_a_second(100e-6 + x.size * 25e-9):
+    if compiles(100e-6 + x.size * (25e-9 if number is f4 else 100e-9)):
         parallel.run_slices(_blocks32 if number is f4 else _blocks64, len(x), x, mean, std, grain=1024)
         return
     for i in range(0, len(x), BLOCK // 8):

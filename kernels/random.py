@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from .box_muller import box_muller, compiles, exactly, mapped, scaled, spent_a_second
+from .box_muller import box_muller, compiles, exactly, mapped, scaled
 
 f4, f8, u8 = np.float32, np.float64, np.uint64
 WORDS = 624  # of 32 bits: the twister's state
@@ -54,7 +54,7 @@ class Engine:
 
     def words(self, n):
         """The next `n` words, as uint64 (or uint32)."""
-        if compiles(n):
+        if compiles(n * 2.5e-9):
             out = np.empty(n, np.uint32)
             _twister(self.state, out)
             return out
@@ -244,7 +244,7 @@ def permutation(engine, n):
         _inside_out(engine.words64(n), out)
         return out
     words = engine.words(max(n - 1, 0))
-    if compiles(n) or spent_a_second(n * 200e-9):
+    if compiles(n * 200e-9):
         out = np.arange(n)
         _swaps(words, out)
         return out

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes
+from . import devices, dtypes
 from .autograd.grad_mode import thread
 from .autograd.graph import gradient_edge
 from .autograd.views import check_inplace, rebase
@@ -44,7 +44,7 @@ def fill(array: Any, generator: Generator | None, make: Callable) -> Any:
             make(chosen_one.engine, target)
         else:
             drawn = make(chosen_one.engine, np.empty(target.shape, array.dtype))
-            target[...] = drawn if isinstance(array, np.ndarray) else type(array)(drawn)
+            target[...] = devices.transfer(drawn, devices.of(array))
     return array
 
 
@@ -153,10 +153,10 @@ def bernoulli_each(array: Any, generator: Any, p: Any) -> Any:
     if array.size == 0:
         return array
     order = sorted(range(array.ndim), key=lambda d: -array.strides[d])
-    p = np.broadcast_to(p if isinstance(p, np.ndarray) else p.get(), array.shape).transpose(order)
+    p = np.broadcast_to(devices.transfer(p, devices.CPU), array.shape).transpose(order)
     with engine.lock:
         drawn = draw.bernoulli_each(engine.engine, np.empty(p.shape, bool), p)
-    array.transpose(order)[...] = drawn if isinstance(array, np.ndarray) else type(array)(drawn)
+    array.transpose(order)[...] = devices.transfer(drawn, devices.of(array))
     return array
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import drawing, dtypes
+from . import devices, drawing, dtypes
 from .creation import LIMITS, array_like, factory, int_of, on, size_of
 from .dispatch import FUNCTIONS, legacy_scalar, op, write_out
 from .kernels import random as draw
@@ -212,8 +212,9 @@ def _poisson_kernel(input, generator):
     drawing.floating(input, "poisson_cpu")
     engine = chosen(generator)
     with engine.lock:
-        counts = draw.poisson(engine.engine, input if isinstance(input, np.ndarray) else input.get())
-    return counts.astype(np.float32 if input.dtype.itemsize < 4 else np.float64).astype(input.dtype)
+        counts = draw.poisson(engine.engine, devices.transfer(input, devices.CPU))
+    counts = counts.astype(np.float32 if input.dtype.itemsize < 4 else np.float64).astype(input.dtype)
+    return devices.transfer(counts, devices.of(input))
 
 
 _poisson = op("poisson", _poisson_kernel, function=False, as_method=False, input=_zero)
@@ -248,8 +249,7 @@ def multinomial(
     rows = weights if weights.ndim == 2 else weights[None]
     engine = chosen(generator)
     with engine.lock:
-        rows = rows if isinstance(rows, np.ndarray) else rows.get()
-        found = draw.multinomial(engine.engine, rows, num_samples, replacement)
+        found = draw.multinomial(engine.engine, devices.transfer(rows, devices.CPU), num_samples, replacement)
     result = wrap(on(input.device, lambda library: library.asarray(found if weights.ndim == 2 else found[0])))
     return result if out is None else write_out(out, result, "multinomial")
 

@@ -19,7 +19,7 @@ import minitorch
 
 FLOATS = ["float32", "float64", "float16", "bfloat16"]
 INTS = ["int64", "int32", "int16", "int8", "uint8"]
-SIZES = [1, 2, 7, 15, 16, 17, 31, 100, 1000, 33001]  # from 32768 on the compiled loops draw, where there is Numba
+SIZES = [1, 2, 7, 15, 16, 17, 31, 100, 1000, 33001]
 
 
 def same(ours, theirs):
@@ -133,6 +133,14 @@ def test_fork_rng_restores():
     assert minitorch.get_rng_state().tolist() != before
 
 
+def test_numba_is_loaded_when_it_has_become_worth_it(monkeypatch):
+    monkeypatch.setattr(parallel, "_numba", None)
+    monkeypatch.setattr(parallel, "_mode", "")
+    monkeypatch.setattr(parallel, "_load", lambda: "loaded")
+    monkeypatch.setattr(box_muller, "_saved", 0.0)
+    assert [box_muller.compiles(0.4) for _ in range(3)] == [False, False, True]
+
+
 def test_threads_share_a_generator():
     parts = []
     threads = [threading.Thread(target=lambda: parts.append(minitorch.rand(1000).numpy())) for _ in range(8)]
@@ -147,14 +155,13 @@ def test_threads_share_a_generator():
 # ---- distributions ------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["compiled where it pays", "NumPy"])
+@pytest.fixture(params=["compiled", "NumPy"])
 def path(request, monkeypatch):
-    """Both ways of drawing many numbers give the same bits."""
-    if request.param == "NumPy":
-        monkeypatch.setattr(box_muller, "compiles", lambda n: False)
-        monkeypatch.setattr(kernel, "compiles", lambda n: False)
-    elif not parallel.available():
+    """Both ways of drawing give the same bits."""
+    if request.param == "compiled" and not parallel._load():
         pytest.skip("needs Numba")
+    for module in (box_muller, kernel):
+        monkeypatch.setattr(module, "compiles", lambda seconds: request.param == "compiled")
 
 
 @pytest.mark.parametrize("size", SIZES)
