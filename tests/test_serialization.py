@@ -360,6 +360,16 @@ def test_deepcopy_needs_a_leaf():
             copy.deepcopy(x)
 
 
+def test_hooks_stay_behind():
+    for m in (torch, minitorch):
+        x = m.ones(2, requires_grad=True)
+        x.register_hook(m.utils.hooks.unserializable_hook(lambda grad: grad))
+        bytes_of(x, m.save)
+        x.register_hook(lambda grad: grad)
+        with pytest.warns(UserWarning, match="backward hook .* on tensor will not be serialized"):
+            bytes_of(x, m.save)
+
+
 def test_subclass():
     class Marked(Tensor):
         pass
@@ -376,6 +386,66 @@ def test_subclass():
     assert type(back) is Marked and back.tolist() == [1, 1, 1]
     assert type(pickle.loads(pickle.dumps(x))) is Marked
     assert type(copy.deepcopy(x)) is Marked
+
+
+# ---- a run that moves from one framework to the other ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["SGD", "Adam", "AdamW", "Adamax", "Adagrad", "Adadelta", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop",
+             "Adafactor"],
+)  # fmt: skip
+def test_a_run_changes_hands(name, tmp_path):
+    """Trained a little by one, saved, loaded and trained on by the other: as if torch had done it all.
+
+    (With the same saving and loading on the way: torch's NAdam keeps a number in single precision until it is loaded.)
+    """
+    data = [np.random.default_rng(i).standard_normal((4, 3)) for i in range(6)]
+
+    class Run:
+        def __init__(self, m):
+            self.m = m
+            make = m.nn.Sequential
+            self.net = make(m.nn.Linear(3, 4, bias=False), m.nn.BatchNorm1d(4), m.nn.Tanh(), m.nn.Linear(4, 1)).double()
+            options = {"momentum": 0.9} if name in ("SGD", "RMSprop") else {}
+            self.optimizer = getattr(m.optim, name)(self.net.parameters(), lr=0.01, **options)
+            self.scheduler = m.optim.lr_scheduler.MultiStepLR(self.optimizer, [2, 5])
+            self.parts = {"net": self.net, "optimizer": self.optimizer, "scheduler": self.scheduler}
+
+        def train(self, steps):
+            for i in steps:
+                self.optimizer.zero_grad()
+                (self.net(self.m.from_numpy(data[i])) ** 2).mean().backward()
+                self.optimizer.step()
+                self.scheduler.step()
+
+        def save(self, name="run.pt"):
+            self.m.save({k: v.state_dict() for k, v in self.parts.items()}, tmp_path / name)
+
+        def load_own(self):
+            self.save("own.pt")
+            self.load("own.pt")
+            return self
+
+        def load(self, name="run.pt"):
+            state = self.m.load(tmp_path / name)
+            for k, v in self.parts.items():
+                v.load_state_dict(state[k])
+
+    theirs, ours, back = Run(torch), Run(minitorch), Run(torch)
+    theirs.train(range(2))
+    theirs.save()
+    ours.load()
+    ours.train(range(2, 4))
+    ours.save()
+    back.load()
+    back.train(range(4, 6))
+    theirs.load_own().train(range(2, 4))
+    theirs.load_own().train(range(4, 6))
+    for a, b in zip(back.net.state_dict().values(), theirs.net.state_dict().values(), strict=True):
+        assert torch.allclose(a, b, rtol=1e-12, atol=1e-14)
+    for a, b in zip(theirs.parts.values(), back.parts.values(), strict=True):
+        assert str(a.state_dict().keys()) == str(b.state_dict().keys())
 
 
 # ---- whole modules ---------------------------------------------------------------------------------------------------

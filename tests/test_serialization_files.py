@@ -159,7 +159,7 @@ def test_names(tmp_path):
         assert z.testzip() is None and z.namelist()[0] == "a b.c/data.pkl"
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, pytest.param(100, marks=pytest.mark.slow)])
 def test_killed_while_saving(tmp_path, kills):
     """Whenever it is killed, the file is there, whole, and of one of the two kinds."""
     program = textwrap.dedent(

@@ -520,7 +520,7 @@ def test_mutations(count):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
 
 
-@pytest.mark.parametrize("count", [500, pytest.param(5_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [300, pytest.param(5_000, marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore")
 def test_mutated_pickles_with_right_crcs(count):
     """These may well load, as something else; but nothing worse than a refusal happens."""

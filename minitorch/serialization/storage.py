@@ -5,6 +5,7 @@ loading, pickling and `copy.deepcopy` too. `minitorch.save`, `pickle` and `deepc
 """
 
 import copy
+import warnings
 import weakref
 from collections import OrderedDict
 from typing import Any, NamedTuple
@@ -188,6 +189,13 @@ def is_own(name: str) -> bool:
 @method("__reduce_ex__")
 def reduce_tensor(self: Tensor, protocol: Any) -> tuple:
     """A function and the arguments that rebuild the tensor: those of torch, so that torch reads what we pickle."""
+    for hook in (self._hooks or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the "
+                "function with @torch.utils.hooks.unserializable_hook to suppress this warning",
+                stacklevel=2,
+            )
     state = attributes_of(self)
     if type(self) is Parameter:
         arguments: tuple = (self.data, self.requires_grad, OrderedDict())
