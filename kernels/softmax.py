@@ -11,7 +11,7 @@ import numpy as np
 
 from .fused import BLOCK, FLOAT32, exp, from_order_key, order_key
 from .half import in_float32
-from .parallel import COMPILE_FROM, GRAIN, compiled, pays, plain, run_slices
+from .parallel import COMPILE_FROM, FLOATS, GRAIN, compiled, pays, plain, run_slices
 from .reductions import sum_over
 
 
@@ -112,8 +112,15 @@ def log_softmax(input, dim):
     return _along(dim, _log_softmax, _log_softmax_rows, input)
 
 
+def small_log_softmax(input, dim):
+    """log_softmax, without looking further where the array is small and of floats."""
+    if 0 < input.size < COMPILE_FROM and input.ndim and input.dtype in FLOATS:
+        return _log_softmax(input, dim)
+    return log_softmax(input, dim)
+
+
 def _log_softmax(x, axis):
-    result = x - x.max(axis=axis, keepdims=True)
+    result = x - np.maximum.reduce(x, axis, None, None, True)
     result -= np.log(sum_over(np.exp(result), (axis,), True))
     return result
 
@@ -196,11 +203,14 @@ def _picked(target, weight, ignore_index, classes, dtype):
 _rows = functools.lru_cache(np.arange)
 
 
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+
+
 def _plain(input, target, weight, ignore_index):
     """The commonest case: a matrix of scores, a class for each row, none of them ignored or out of bounds."""
     return (
         weight is None and input.ndim == 2 and ignore_index < 0 and target.size > 0 and input.size > 0
-        and np.minimum.reduce(target) >= 0 and np.maximum.reduce(target) < input.shape[1]
+        and target.view(_UNSIGNED[target.dtype.itemsize]).max() < input.shape[1]  # negative numbers are huge there
     )
 
 
@@ -212,11 +222,11 @@ def nll_loss(input, target, weight=None, reduction="mean", ignore_index=-100):
     divided by the summed weight of the targets that are not ignored (nan when there is none, as in torch).
     """
     if _plain(input, target, weight, ignore_index):
-        losses = np.negative(input[_rows(len(target)), target])
-        total = np.asarray(len(target), input.dtype)
+        chosen = input[_rows(len(target)), target]
+        total = input.dtype.type(len(target))
         if reduction == "none":
-            return losses, total
-        loss = np.add.reduce(losses)
+            return -chosen, total
+        loss = -np.add.reduce(chosen)
         return np.asarray(loss / total if reduction == "mean" else loss), total
     x, t = _as_ncd(input, target)
     weights, safe = _picked(t, weight, ignore_index, x.shape[1], x.dtype)

@@ -178,7 +178,7 @@ _softmax = op("_softmax", floating(softmax_kernels.softmax, "softmax_lastdim_ker
               node="SoftmaxBackward0", inputs=("input",),
               input=lambda grad, result, dim: softmax_backward(grad, result, dim))  # fmt: skip
 _log_softmax = op("_log_softmax", floating(softmax_kernels.log_softmax, "log_softmax_lastdim_kernel_impl"),
-                  function=False, node="LogSoftmaxBackward0", inputs=("input",),
+                  fast=softmax_kernels.small_log_softmax, function=False, node="LogSoftmaxBackward0", inputs=("input",),
                   input=lambda grad, result, dim: log_softmax_backward(grad, result, dim))  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
-from ..dispatch import Tensor
+from ..dispatch import Tensor, ndarray
 
 
 def fused(kernel: Callable) -> Callable:
@@ -18,6 +18,8 @@ def fused(kernel: Callable) -> Callable:
     def decorate(composition: Callable) -> Callable:
         @functools.wraps(composition)
         def either(*args: Any, **kwargs: Any) -> Any:
+            if type(args[0]) is ndarray and not kwargs:
+                return kernel(*args)
             for a in args:
                 if isinstance(a, Tensor):
                     return composition(*args, **kwargs)
