@@ -27,8 +27,6 @@ def sum_to(array, shape):
         axes = (0,)
     else:
         axes = tuple([i for i, size in enumerate(have) if i < lead or shape[i - lead] == 1 != size])
-        if not axes:
-            return array.reshape(shape)
     return sum_over(array, axes).reshape(shape)
 
 
