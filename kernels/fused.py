@@ -23,7 +23,7 @@ BLOCK = 1 << 14  # elements
 
 
 class inline(compiled):  # noqa: N801 - used as a decorator
-    """A formula: compiled loops call it on float32 numbers, Python code on arrays (there `array` runs instead, if given)."""
+    """A formula: compiled loops call it on float32 numbers, Python code on arrays (then `array` runs, where given)."""
 
     def __init__(self, python, array=None, **options):
         code = python.__code__

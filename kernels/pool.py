@@ -8,14 +8,32 @@ A window is a product of one interval per dimension, and dimension d's windows a
 step (dilation) between its places. Ordinary, adaptive and fractional pooling differ in nothing else.
 """
 
+import functools
 import itertools
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from .unfold import pad_spatial, tap_slices, tuple_of
+from . import pool_loops
+from .half import narrow, widen
+from .parallel import GRAIN, pays, run_slices
+from .unfold import tap_slices, tuple_of
 
 _WORDS = {1: "one int", 2: "two ints", 3: "three ints"}
+
+
+class _Windows(NamedTuple):
+    """Where windows lie, worked out once for a size and its arguments, and kept."""
+
+    kernel: tuple
+    stride: tuple
+    padding: tuple
+    dilation: tuple
+    size: tuple  # of the image
+    out: tuple  # how many windows along each dimension
+    border: tuple  # how far windows reach out of the image, before and after it
+    taps: tuple  # for each place in a window, what slice of the image, its border included, all windows see there
 
 
 def _size_of_output(size, kernel, stride, padding, dilation, ceil_mode):
@@ -25,50 +43,90 @@ def _size_of_output(size, kernel, stride, padding, dilation, ceil_mode):
     return out - 1 if ceil_mode and (out - 1) * stride >= size + padding else out
 
 
-def check_arguments(name, nd, input, kernel_size, stride, padding, dilation, ceil_mode):
-    """The spatial arguments as tuples, and the size of the output; RuntimeError, in torch's words, where they do not fit."""
-    arguments = {"kernel_size": kernel_size, "stride": kernel_size if stride is None or stride == () or stride == [] else stride,
-                 "padding": padding, "dilation": dilation}
+@functools.lru_cache(maxsize=512)
+def _windows(name, nd, shape, kernel_size, stride, padding, dilation, ceil_mode):
+    """`_Windows` on an image of `shape`; RuntimeError, in torch's words, where the arguments do not fit."""
+    arguments = {"kernel_size": kernel_size, "stride": stride, "padding": padding, "dilation": dilation}
     for argument, value in arguments.items():
         arguments[argument] = value = tuple_of(value, nd)
         if len(value) != nd:
             omitted = "be omitted, " if argument == "stride" else "be "
             raise RuntimeError(f"{name}: {argument} must either {omitted}a single int, or a tuple of {_WORDS[nd]}")
     kernel, stride, padding, dilation = arguments.values()
-    shape = list(input.shape)
-    if input.ndim not in (nd + 1, nd + 2):
-        raise RuntimeError(f"{name}: non-empty {nd + 1}D or {nd + 2}D (batch mode) tensor expected for input, but got {shape}")
-    if 0 in shape[input.ndim - nd - 1:]:
-        raise RuntimeError(f"{name}: Expected {nd + 1}D or {nd + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}")
+    if len(shape) not in (nd + 1, nd + 2):
+        raise RuntimeError(f"{name}: non-empty {nd + 1}D or {nd + 2}D (batch mode) tensor expected for input, but got {list(shape)}")
+    if 0 in shape[len(shape) - nd - 1:]:
+        raise RuntimeError(f"{name}: Expected {nd + 1}D or {nd + 2}D (batch mode) tensor with optional 0 dim batch size for input, "
+                           f"but got:{list(shape)}")
     if min(kernel) <= 0:
         raise RuntimeError(f"{name}: kernel size should be greater than zero, but got kernel_size={kernel}")
     if min(stride) <= 0:
         raise RuntimeError(f"{name}: stride should not be zero, but got stride={stride}")
     if min(dilation) <= 0:
         raise RuntimeError(f"{name}: dilation should be greater than zero, but got dilation={dilation}")
-    for k, p, d in zip(kernel, padding, dilation):
+    for k, p, d in zip(kernel, padding, dilation, strict=True):
         if p < 0:
             raise RuntimeError(f"{name}: pad must be non-negative, but got pad: {p}")
         if p > ((k - 1) * d + 1) // 2:
             raise RuntimeError(f"{name}: pad should be at most half of effective kernel size, "
                                f"but got pad={p}, kernel_size={k} and dilation={d}")
-    out = tuple(_size_of_output(*each, ceil_mode) for each in zip(shape[-nd:], kernel, stride, padding, dilation))
+    size = shape[-nd:]
+    out = tuple(_size_of_output(*each, ceil_mode) for each in zip(size, kernel, stride, padding, dilation, strict=True))
     if min(out) < 1:
-        planes = shape[-nd - 1]
-        sizes = ["x".join(map(str, (planes, *of))) for of in (shape[-nd:], out)]
+        sizes = ["x".join(map(str, (shape[-nd - 1], *of))) for of in (size, out)]
         raise RuntimeError(f"{name}: Given input size: ({sizes[0]}). Calculated output size: ({sizes[1]}). Output size is too small")
-    return kernel, stride, padding, dilation, out
+    border = tuple((p, max(0, (o - 1) * st + d * (k - 1) + 1 - p - s))
+                   for s, o, k, st, p, d in zip(size, out, kernel, stride, padding, dilation, strict=True))
+    taps = tuple((..., *tap_slices(tap, out, stride, dilation)) for tap in itertools.product(*map(range, kernel)))
+    return _Windows(kernel, stride, padding, dilation, size, out, border, taps)
+
+
+def _arguments(name, nd, input_shape, kernel_size, stride, padding, dilation, ceil_mode):
+    kernel_size, stride, padding, dilation = (tuple(value) if isinstance(value, list) else value for value in (kernel_size, stride, padding, dilation))
+    if stride is None or stride == ():
+        stride = kernel_size
+    return _windows(name, nd, tuple(input_shape), kernel_size, stride, padding, dilation, bool(ceil_mode))
 
 
 def _planes(x, nd):
-    """(N, C, *size) or (C, *size) as (1, planes, *size): pooling does not look across planes."""
-    return x.reshape(1, math.prod(x.shape[:-nd]), *x.shape[-nd:])
+    """(N, C, *size) or (C, *size) as (planes, *size): pooling does not look across planes."""
+    return x.reshape(math.prod(x.shape[:-nd]), *x.shape[-nd:])
 
 
-def _reach(size, out, kernel, stride, padding, dilation):
-    """`x` padded so that every window, also one hanging over the end, lies inside: the border before and after each dimension."""
-    return [(p, max(0, (o - 1) * st + d * (k - 1) + 1 - p - s))
-            for s, o, k, st, p, d in zip(size, out, kernel, stride, padding, dilation)]
+def _with_border(x, windows, value):
+    if not any(map(any, windows.border)):
+        return x
+    return np.pad(x, [(0, 0), *windows.border], constant_values=value)
+
+
+def _plane_index(places, size):
+    """One index array per dimension as a single array of indices in a flattened plane of `size`."""
+    nd = len(size)
+    return sum(place.reshape(-1, *[1] * (nd - d - 1)) * math.prod(size[d + 1:]) for d, place in enumerate(places))
+
+
+@functools.lru_cache(maxsize=128)
+def _tap_indices(kernel, stride, padding, dilation, size, out):
+    """Which place of the plane each window sees, at each tap; and the first of these inside the image."""
+    corners = [np.arange(o) * st - p for o, st, p in zip(out, stride, padding, strict=True)]
+    corner = _plane_index(corners, size)
+    shifts = _plane_index([np.arange(k) * d for k, d in zip(kernel, dilation, strict=True)], size)
+    inside = [place + -(-np.maximum(-place, 0) // d) * d for place, d in zip(corners, dilation, strict=True)]
+    return [corner + shift for shift in shifts.ravel().tolist()], _plane_index(inside, size)
+
+
+def _compiled(loop, slices, windows, *arrays):
+    """Run one of `pool_loops` over planes, with one and two dimensions as three."""
+    nd = len(windows.out)
+    table = tuple((fill,) * (3 - nd) + value for fill, value in
+                  zip((1, 1, 0, 1), (windows.kernel, windows.stride, windows.padding, windows.dilation), strict=True))
+    arrays = [array.reshape(len(array), *[1] * (3 - nd), *array.shape[1:]) for array in arrays]
+    work = math.prod(windows.out) * len(windows.taps)
+    run_slices(loop, slices, *arrays, table, grain=max(1, GRAIN // work))
+
+
+def _pays(x, windows):
+    return pays(len(x) * math.prod(windows.out) * len(windows.taps), x)
 
 
 def max_pool(nd, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
@@ -76,45 +134,41 @@ def max_pool(nd, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mo
 
     An index counts along the flattened spatial plane of `input`, as torch's do. The first of equal maxima wins; nan counts as the largest.
     """
-    kernel, stride, padding, dilation, out = check_arguments(
-        f"max_pool{nd}d", nd, input, kernel_size, stride, padding, dilation, ceil_mode)
-    x, size = _planes(input, nd), input.shape[-nd:]
-    lowest = -np.inf if x.dtype.kind not in "iu" else np.iinfo(x.dtype).min
-    border = _reach(size, out, kernel, stride, padding, dilation)
-    if any(map(any, border)):
-        x = np.pad(x, [(0, 0), (0, 0), *border], constant_values=lowest)
-    # Where each window begins, along each dimension, at its first place inside the image: the index of a window that holds only -inf.
-    steps = [math.prod(size[d + 1:]) for d in range(nd)]
-    places = [np.arange(o) * st - p for o, st, p in zip(out, stride, padding)]
-    first = [place + -(-np.maximum(-place, 0) // d) * d for place, d in zip(places, dilation)]
-    shape = input.shape[:-nd] + out
-    values = np.full_like(x, lowest, shape=(1, x.shape[1], *out))
+    windows = _arguments(f"max_pool{nd}d", nd, input.shape, kernel_size, stride, padding, dilation, ceil_mode)
+    x, shape = widen(_planes(input, nd)), input.shape[:-nd] + windows.out
+    if _pays(x, windows):
+        values, indices = np.empty((len(x), *windows.out), x.dtype), np.empty((len(x), *windows.out), np.int64)
+        _compiled(pool_loops.max_rows, len(x), windows, x, values, indices)
+        return narrow(values.reshape(shape), input.dtype), indices.reshape(shape)
+    floating = x.dtype.kind not in "iu"
+    lowest = -np.inf if floating else np.iinfo(x.dtype).min
+    tap_indices, first = _tap_indices(*windows[:6])
+    with_nan = floating and x.size and bool(np.isnan(np.max(x)))
+    x = _with_border(x, windows, lowest)
+    values = np.full_like(x, lowest, shape=(len(x), *windows.out))
     indices = np.empty_like(x, shape=values.shape, dtype=np.int64)
-    indices[...] = _plane_index(first, steps)
-    corner = _plane_index(places, steps)
-    for tap in itertools.product(*map(range, kernel)):
-        candidate = x[(..., *tap_slices(tap, out, stride, dilation))]
+    indices[...] = first  # of a window that holds nothing but -inf
+    for tap, index in zip(windows.taps, tap_indices, strict=True):
+        candidate = x[tap]
         better = candidate > values
-        if x.dtype.kind not in "iu":
+        if with_nan:
             better |= candidate != candidate
         np.copyto(values, candidate, where=better)
-        np.copyto(indices, corner + sum(t * d * s for t, d, s in zip(tap, dilation, steps)), where=better)
-    return values.reshape(shape), indices.reshape(shape)
-
-
-def _plane_index(places, steps):
-    """One index array per dimension as a single array of flat indices: their outer sum, weighted by the plane's strides."""
-    nd = len(places)
-    return sum(place.reshape(-1, *[1] * (nd - d - 1)) * step for d, (place, step) in enumerate(zip(places, steps)))
+        np.copyto(indices, np.asarray(index, like=indices), where=better)
+    return narrow(values.reshape(shape), input.dtype), indices.reshape(shape)
 
 
 def max_pool_grad(nd, grad, indices, input_shape):
     """The gradient of every pooling that returned `indices`: each element of `grad` added, in its plane, at its index."""
     planes, plane = math.prod(input_shape[:-nd]), math.prod(input_shape[-nd:])
-    out = np.zeros_like(grad, shape=planes * plane)
-    flat = indices.reshape(planes, -1) + np.arange(0, planes * plane, plane).reshape(planes, 1) if planes else indices
-    np.add.at(out, flat.ravel(), grad.ravel())
-    return out.reshape(input_shape)
+    g, i = widen(grad).reshape(planes, -1) if grad.size else widen(grad), indices.reshape(planes, -1) if grad.size else indices
+    out = np.zeros_like(g, shape=(planes, plane))
+    if pays(grad.size, g):
+        run_slices(pool_loops.scatter, planes, g, np.ascontiguousarray(i), out, grain=max(1, GRAIN // g.shape[1]))
+    elif grad.size:
+        offsets = np.arange(0, planes * plane, plane, like=i).reshape(planes, 1)
+        np.add.at(out.reshape(-1), (i + offsets).ravel(), g.ravel())
+    return narrow(out.reshape(input_shape), grad.dtype)
 
 
 def max_pool_gather(nd, input, indices):
@@ -124,55 +178,56 @@ def max_pool_gather(nd, input, indices):
     return np.take_along_axis(flat, indices.reshape(planes, math.prod(indices.shape[-nd:])), 1).reshape(indices.shape)
 
 
-def _divisors(size, out, kernel, stride, padding, count_include_pad, divisor_override, dtype):
+def _divisors(windows, count_include_pad, divisor_override, like):
     """What each window's sum is divided by, broadcastable to `out`: the places it covers, in the image or also in its border."""
     if divisor_override is not None:
-        return np.asarray(divisor_override, dtype)
-    result = np.ones((), dtype)
-    for d, (s, o, k, st, p) in enumerate(zip(size, out, kernel, stride, padding)):
+        return divisor_override
+    if not any(map(any, windows.border)):
+        return len(windows.taps)
+    counts = []
+    for s, o, k, st, p in zip(windows.size, windows.out, windows.kernel, windows.stride, windows.padding, strict=True):
         start = np.arange(o) * st - p
         end = np.minimum(start + k, s + p)
         if not count_include_pad:
             start, end = np.maximum(start, 0), np.minimum(end, s)
-        result = result * (end - start).astype(dtype).reshape(-1, *[1] * (len(size) - d - 1))
-    return result
+        counts.append(end - start)
+    return np.asarray(functools.reduce(np.multiply.outer, counts), like.dtype, like=like)
 
 
 def avg_pool(nd, input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
     """The mean of each window, (N, C, *out): its sum divided by the number of places it covers, or by `divisor_override`."""
-    kernel, stride, padding, dilation, out = check_arguments(f"avg_pool{nd}d", nd, input, kernel_size, stride, padding, 1, ceil_mode)
+    windows = _arguments(f"avg_pool{nd}d", nd, input.shape, kernel_size, stride, padding, 1, ceil_mode)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    x, size = _wide(_planes(input, nd)), input.shape[-nd:]
-    border = _reach(size, out, kernel, stride, padding, dilation)
-    if any(map(any, border)):
-        x = np.pad(x, [(0, 0), (0, 0), *border])
-    total = np.zeros_like(x, shape=(1, x.shape[1], *out))
-    for tap in itertools.product(*map(range, kernel)):
-        total += x[(..., *tap_slices(tap, out, stride, dilation))]
-    divisor = _divisors(size, out, kernel, stride, padding, count_include_pad, divisor_override, total.dtype)
+    x = widen(_planes(input, nd))
+    if _pays(x, windows):
+        total = np.empty((len(x), *windows.out), x.dtype)
+        _compiled(pool_loops.sum_rows, len(x), windows, x, total)
+    else:
+        x = _with_border(x, windows, 0)
+        total = np.zeros_like(x, shape=(len(x), *windows.out))
+        for tap in windows.taps:
+            total += x[tap]
+    divisor = _divisors(windows, count_include_pad, divisor_override, total)
     total = total // divisor if total.dtype.kind in "iu" else np.divide(total, divisor, out=total)
-    return total.reshape(input.shape[:-nd] + out).astype(input.dtype, copy=False)
+    return narrow(total.reshape(input.shape[:-nd] + windows.out), input.dtype)
 
 
 def avg_pool_grad(nd, grad, input_shape, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
     """The gradient of `avg_pool`, of shape `input_shape`: each element of `grad`, divided as the mean was, added to its whole window."""
-    kernel = tuple_of(kernel_size, nd)
-    stride = kernel if stride is None or stride == () or stride == [] else tuple_of(stride, nd)
-    padding, dilation, size, out = tuple_of(padding, nd), (1,) * nd, tuple(input_shape[-nd:]), grad.shape[-nd:]
-    g = _wide(_planes(grad, nd))
-    g = g / _divisors(size, out, kernel, stride, padding, count_include_pad, divisor_override, g.dtype)
-    border = _reach(size, out, kernel, stride, padding, dilation)
-    x = np.zeros_like(g, shape=g.shape[:2] + tuple(before + s + after for s, (before, after) in zip(size, border)))
-    for tap in itertools.product(*map(range, kernel)):
-        x[(..., *tap_slices(tap, out, stride, dilation))] += g
-    x = x[(..., *(slice(p, p + s) for p, s in zip(padding, size)))]
-    return x.reshape(input_shape).astype(grad.dtype, copy=False)
-
-
-def _wide(array):
-    """float16 and bfloat16 as float32: sums in half precision need a wider accumulator."""
-    return array.astype(np.float32) if array.dtype.itemsize == 2 and array.dtype.kind not in "iu" else array
+    windows = _arguments(f"avg_pool{nd}d", nd, input_shape, kernel_size, stride, padding, 1, ceil_mode)
+    g = widen(_planes(grad, nd))
+    g = g / _divisors(windows, count_include_pad, divisor_override, g)
+    if _pays(g, windows):
+        x = np.zeros((len(g), *windows.size), g.dtype)
+        _compiled(pool_loops.spread_rows, len(g), windows, g, x)
+        return narrow(x.reshape(input_shape), grad.dtype)
+    x = np.zeros_like(g, shape=(len(g), *(before + s + after for s, (before, after) in zip(windows.size, windows.border, strict=True))))
+    for tap in windows.taps:
+        window = x[tap]
+        window += g
+    x = x[(..., *(slice(p, p + s) for p, s in zip(windows.padding, windows.size, strict=True)))]
+    return narrow(x.reshape(input_shape), grad.dtype)
 
 
 # -- adaptive pooling: window i of `out` over a dimension of `size` reaches from floor(i size / out) to ceil((i + 1) size / out) --
@@ -206,26 +261,26 @@ def _adaptive_windows(size, out):
 def adaptive_avg_pool(nd, input, output_size):
     """The means of windows chosen to give `output_size`: (N, C, *output_size)."""
     out = _adaptive_arguments(f"adaptive_avg_pool{nd}d", nd, input, output_size, 0 if nd < 3 else 1)
-    x = _wide(input)
+    x = widen(input)
     for axis, (s, o) in zip(range(-nd, 0), zip(input.shape[-nd:], out)):
         x = np.moveaxis(x, axis, 0)
         means = np.empty_like(x, shape=(o, *x.shape[1:]))
         for i, (start, end) in enumerate(zip(*_adaptive_windows(s, o))):
             means[i] = x[start:end].mean(0)
         x = np.moveaxis(means, 0, axis)
-    return np.ascontiguousarray(x.astype(input.dtype, copy=False))
+    return narrow(np.ascontiguousarray(x), input.dtype)
 
 
 def adaptive_avg_pool_grad(nd, grad, input_shape):
     """The gradient of `adaptive_avg_pool`, of shape `input_shape`."""
-    g = _wide(grad)
+    g = widen(grad)
     for axis, (s, o) in zip(range(-nd, 0), zip(input_shape[-nd:], grad.shape[-nd:])):
         g = np.moveaxis(g, axis, 0)
         spread = np.zeros_like(g, shape=(s, *g.shape[1:]))
         for i, (start, end) in enumerate(zip(*_adaptive_windows(s, o))):
             spread[start:end] += g[i] / (end - start)
         g = np.moveaxis(spread, 0, axis)
-    return np.ascontiguousarray(g.astype(grad.dtype, copy=False))
+    return narrow(np.ascontiguousarray(g), grad.dtype)
 
 
 def adaptive_max_pool(nd, input, output_size):
@@ -265,13 +320,12 @@ def fractional_max_pool(nd, input, kernel_size, output_size, random_samples):
 def _max_of_windows(nd, input, windows):
     """`max_pool` for windows of unequal sizes: `windows` holds, for each dimension, where they start and end."""
     size, out = input.shape[-nd:], tuple(len(start) for start, _ in windows)
-    steps = [math.prod(size[d + 1:]) for d in range(nd)]
     flat = input.reshape(math.prod(input.shape[:-nd]), math.prod(size))
-    indices = np.broadcast_to(np.asarray(_plane_index([start for start, _ in windows], steps)), (len(flat), *out)).copy()
+    indices = np.broadcast_to(np.asarray(_plane_index([start for start, _ in windows], size)), (len(flat), *out)).copy()
     values = np.take(flat, indices[0], axis=1) if len(flat) else np.empty_like(flat, shape=indices.shape)
     for tap in itertools.product(*(range(int((end - start).max(initial=0))) for start, end in windows)):
         # Past its end a short window looks at its last place again, which changes nothing.
-        index = np.asarray(_plane_index([np.minimum(start + t, end - 1) for t, (start, end) in zip(tap, windows)], steps))
+        index = np.asarray(_plane_index([np.minimum(start + t, end - 1) for t, (start, end) in zip(tap, windows)], size))
         candidate = np.take(flat, index, axis=1)
         better = (candidate > values) | (candidate != candidate)
         np.copyto(values, candidate, where=better)

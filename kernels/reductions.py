@@ -1,9 +1,9 @@
 """Sums, where NumPy's own are slow or inexact, and what is made of them.  Mirrors ATen/native/
 {ReduceOps.cpp, cpu/SumKernel.cpp}.
 
-NumPy adds the rows of a matrix up one after the other, and each row's elements in short pieces: slow, and over many rows
-inexact.  A matrix-vector product with a vector of ones is the same sum, by a BLAS library, four to ten times as fast and
-with several running sums, which is also more exact.  inf and nan come out the same, since `1 * x` is x.
+NumPy adds the rows of a matrix up one after the other, and each row's elements in short pieces: slow, and over many
+rows inexact.  A matrix-vector product with a vector of ones is the same sum, by a BLAS library, four to ten times as
+fast and with several running sums, which is also more exact.  inf and nan come out the same, since `1 * x` is x.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Three pieces of vector code that a compiled loop alone does not give: two tiles of a matrix product, and the copy of a short row.
+"""Pieces of vector code that a compiled loop alone does not give: two tiles of a matrix product, and what is done to short rows.
 
 Numba's compiler turns a loop into vector instructions, but it keeps a *block* of running sums in memory, so each multiply-add waits for a load
 and a store. The tiles are written out as LLVM instructions instead: a block of `m` rows by `v` vectors of sums is held in registers
@@ -9,7 +9,10 @@ the other operand, and the result, hold these vectors one after the other.
 
     outer_tile:  y[i, l]  = sum_r w[r, i] x[r, l]           i < m rows, l in v vectors
     dot_tile:    y[i, j] += sum_l g[i, l] x[j, l]           i < m rows, j < v rows, l in any number of vectors
-    copy_row:    y[l] = x[l]                                l < n, the last vector under a mask: a loop would take its numbers one by one
+    copy_row:    y[l] = x[l]                                l < n
+    max_row:     y[l] = max(y[l], x[l * stride])            l < n, and the place of the greatest
+
+In rows, the last vector is worked on under a mask: a loop would take its numbers one by one.
 
 A vector holds `lanes(itemsize)` numbers. m is at most `rows()`; v is `VECTORS`, or also twice as many where m is at most `wide_rows()`:
 together as many as the processor has registers for, beside v of x and one of w.
@@ -122,6 +125,7 @@ class _Emitter:
         self.ir, self.builder, self.itemsize = ir, builder, itemsize
         self.lanes = lanes(itemsize)
         self.vector = ir.VectorType(scalar, self.lanes)
+        self.integer_vector = ir.VectorType(ir.IntType(64), self.lanes)
         self.scalar = scalar
 
     def int(self, value):
@@ -151,8 +155,9 @@ class _Emitter:
     def store(self, value, pointer, *index):
         self.builder.store(value, self._vector_at(pointer, *index), align=self.itemsize)
 
-    def splat(self, scalar):
-        ir, undefined = self.ir, self.ir.Constant(self.vector, self.ir.Undefined)
+    def splat(self, scalar, vector=None):
+        """A vector (of this type, or of another) with `scalar` in each lane."""
+        ir, undefined = self.ir, self.ir.Constant(vector or self.vector, self.ir.Undefined)
         lane_0 = self.builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
         return self.builder.shuffle_vector(lane_0, undefined, ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), None))
 
@@ -179,29 +184,43 @@ class _Emitter:
             f"llvm.vector.reduce.fadd.v{self.lanes}f{self.itemsize * 8}")
         return self.builder.call(function, [start, self.builder.load(cell)], fastmath=self.fast)
 
+    def lane_numbers(self):
+        return self.ir.Constant(self.integer_vector, list(range(self.lanes)))
+
     def first_lanes(self, count):
         """A mask that is true for the first `count` lanes."""
-        ir, b = self.ir, self.builder
-        kind = ir.VectorType(ir.IntType(64), self.lanes)
-        lane = ir.Constant(kind, list(range(self.lanes)))
-        first = b.insert_element(ir.Constant(kind, ir.Undefined), count, ir.Constant(ir.IntType(32), 0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), None)
-        return b.icmp_unsigned("<", lane, b.shuffle_vector(first, first, zeros))
+        return self.builder.icmp_unsigned("<", self.lane_numbers(), self.splat(count, self.integer_vector))
 
-    def _masked(self, what, result, arguments):
+    def _masked(self, what, kind, pointers, *arguments):
+        """Call `llvm.masked.<what>`, which leaves alone what the mask, the last argument but perhaps one, is false for."""
         from numba.core import cgutils
 
-        name = f"llvm.masked.{what}.v{self.lanes}f{self.itemsize * 8}.p0"
-        kind = self.ir.FunctionType(result, [argument.type for argument in arguments])
-        return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, name), arguments)
+        letter = "f" if kind == self.vector else "i"
+        size = self.itemsize * 8 if kind == self.vector else 64
+        many = f"v{self.lanes}" if isinstance(pointers.type, self.ir.VectorType) else ""
+        result = self.ir.VoidType() if what == "store" else kind
+        name = f"llvm.masked.{what}.v{self.lanes}{letter}{size}.{many}p0"
+        function = self.ir.FunctionType(result, [argument.type for argument in arguments])
+        return self.builder.call(cgutils.get_or_insert_function(self.builder.module, function, name), arguments)
 
-    def masked_load(self, mask, pointer, *index):
-        align = self.ir.Constant(self.ir.IntType(32), self.itemsize)
-        return self._masked("load", self.vector, [self._vector_at(pointer, *index), align, mask, self.ir.Constant(self.vector, None)])
+    def _align(self, kind):
+        return self.ir.Constant(self.ir.IntType(32), self.itemsize if kind == self.vector else 8)
+
+    def masked_load(self, mask, pointer, *index, kind=None):
+        kind = kind or self.vector
+        pointer = self.builder.bitcast(self.at(pointer, *index), kind.as_pointer())
+        return self._masked("load", kind, pointer, pointer, self._align(kind), mask, self.ir.Constant(kind, None))
 
     def masked_store(self, value, mask, pointer, *index):
-        align = self.ir.Constant(self.ir.IntType(32), self.itemsize)
-        self._masked("store", self.ir.VoidType(), [value, self._vector_at(pointer, *index), align, mask])
+        pointer = self.builder.bitcast(self.at(pointer, *index), value.type.as_pointer())
+        self._masked("store", value.type, pointer, value, pointer, self._align(value.type), mask)
+
+    def masked_gather(self, mask, address, stride):
+        """The numbers at `address`, each `stride` bytes after the one before."""
+        b = self.builder
+        addresses = b.add(self.splat(address, self.integer_vector), b.mul(self.lane_numbers(), self.splat(stride, self.integer_vector)))
+        pointers = b.inttoptr(addresses, self.ir.VectorType(self.scalar.as_pointer(), self.lanes))
+        return self._masked("gather", self.vector, pointers, pointers, self._align(self.vector), mask, self.ir.Constant(self.vector, None))
 
     @contextlib.contextmanager
     def loop(self, count):
@@ -274,3 +293,21 @@ def _copy(e, y, x, n, change):
     l = b.mul(whole, e.int(e.lanes))
     mask = e.first_lanes(b.sub(n, l))
     e.masked_store(change(e.masked_load(mask, x, l)), mask, y, l)
+
+
+@_Written
+def max_row(e, best, at, x, stride, n, index):
+    """Where `x[l * stride]` is greater than `best[l]`, or nan, put it there, and `index + l * stride` in `at[l]`; l < n."""
+    b = e.builder
+    best, at = e.scalars(best), e.integers(at)
+    bytes_apart = b.mul(stride, e.int(e.itemsize))
+    vectors = b.udiv(b.add(n, e.int(e.lanes - 1)), e.int(e.lanes))
+    with e.loop(vectors) as k:
+        l = b.mul(k, e.int(e.lanes))
+        mask = e.first_lanes(b.sub(n, l))
+        value, old = e.masked_gather(mask, b.add(x, b.mul(l, bytes_apart)), bytes_apart), e.masked_load(mask, best, l)
+        better = b.and_(mask, b.or_(b.fcmp_ordered(">", value, old), b.fcmp_unordered("uno", value, value)))
+        e.masked_store(value, better, best, l)
+        place = b.add(e.lane_numbers(), e.splat(l, e.integer_vector))
+        place = b.add(e.splat(index, e.integer_vector), b.mul(place, e.splat(stride, e.integer_vector)))
+        e.masked_store(place, better, at, l)

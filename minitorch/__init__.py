@@ -29,7 +29,7 @@ from .tensor import Size, Tensor  # noqa: F401
 for _name, _dtype in _dtypes.ALIASES.items():
     globals()[_name] = _dtype
 
-from . import autograd, ops  # noqa: E402, F401
+from . import autograd, conversion, creation, drawing, legacy, ops, printing, random, sampling  # noqa: E402, F401  # noqa: E402, F401
 from .autograd import (  # noqa: E402, F401
     enable_grad,
     inference_mode,
@@ -38,7 +38,6 @@ from .autograd import (  # noqa: E402, F401
     no_grad,
     set_grad_enabled,
 )
-from . import conversion, creation, drawing, legacy, printing, random, sampling  # noqa: E402, F401
 from .dispatch import FUNCTIONS as _FUNCTIONS  # noqa: E402
 from .legacy import set_default_tensor_type  # noqa: E402, F401
 from .printing import set_printoptions  # noqa: E402, F401
@@ -55,20 +54,21 @@ from .random import (  # noqa: E402, F401
 globals().update(_FUNCTIONS)
 globals().update(legacy.TYPES)
 
-from . import nn  # noqa: E402, F401
-
-
 # ---- constants, questions, settings -------------------------------------------------------------------------------
-
 from math import e, inf, nan, pi  # noqa: E402, F401
 
-from .kernels.parallel import get_num_threads, set_num_threads  # noqa: E402, F401
+from . import nn  # noqa: E402, F401
 from .devices import get_default_device, set_default_device  # noqa: E402, F401
+from .kernels.parallel import get_num_threads, set_num_threads  # noqa: E402, F401
 from .serialization import load, save  # noqa: E402, F401
 from .serialization.storage import TypedStorage, UntypedStorage  # noqa: E402, F401
 from .tensor import (  # noqa: E402, F401
     Layout as layout,
+)
+from .tensor import (
     MemoryFormat as memory_format,
+)
+from .tensor import (
     channels_last,
     channels_last_3d,
     contiguous_format,

@@ -19,7 +19,7 @@ class _Backend(ModuleType):
 
 cuda = _Backend("cuda", matmul=_Backend("cuda.matmul", allow_tf32=False, allow_fp16_reduced_precision_reduction=True))
 cudnn = _Backend("cudnn", enabled=True, benchmark=False, deterministic=False, allow_tf32=True, benchmark_limit=10)
-cudnn.version = lambda: None
+cudnn.version = lambda: None  # type: ignore[attr-defined]
 mps = _Backend("mps")
 mkl = _Backend("mkl")
 mkldnn = _Backend("mkldnn", enabled=False)

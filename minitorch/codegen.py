@@ -114,7 +114,7 @@ def _forward(row: Any, scope: dict) -> str:
         if row.to_float:
             mixed.append(f"{first}_.dtype not in FAST")
         if any(p in optional for p in promoted):
-            return f"def call(*args, **kwargs):\n    return general(*args, **kwargs)\n"
+            return "def call(*args, **kwargs):\n    return general(*args, **kwargs)\n"
         if mixed:
             add(f"    if {' or '.join(mixed)}: return {again}")
     # further arguments that may be tensors (indices, masks), which have no gradient

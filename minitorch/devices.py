@@ -20,7 +20,7 @@ class device:
 
     def __init__(self, type: Any = "cpu", index: int | None = None):
         if isinstance(type, device):
-            type, index = type.type, type.index
+            type, index = type.type, type.index  # type: ignore[has-type]
         elif isinstance(type, int):
             type, index = "cuda", type
         elif not isinstance(type, str):

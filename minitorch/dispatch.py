@@ -5,8 +5,9 @@ differentiated (a formula each, in the manner of torch's tools/autograd/derivati
 function `minitorch.mul`, the method `Tensor.mul`, the in-place `mul_` and the node class `MulBackward0`. The names of
 a formula's parameters decide what its node saves.
 
-The door is built once per row: codegen.py writes the short way, for the commonest calls; `_general` does everything. Given arrays instead of Tensors, an operator only computes: so formulas read the same in the ordinary
-backward pass, which runs on arrays, and in one that is itself recorded.
+The door is built once per row: codegen.py writes the short way, for the commonest calls; `_general` does everything.
+Given arrays instead of Tensors, an operator only computes: so formulas read the same in the ordinary backward pass,
+which runs on arrays, and in one that is itself recorded.
 """
 
 import inspect
@@ -20,15 +21,15 @@ from . import codegen, dtypes
 from .autograd import anomaly
 from .autograd.grad_mode import door, thread
 from .autograd.graph import (
-    INFERENCE_MESSAGE,
+    INFERENCE_MESSAGE,  # noqa: F401  (the functions that codegen writes use it)
     NO_EDGE,
     OpNode,
     Packed,
     SavedList,
     SavedResult,
-    sequence,
     gradient_edge,
     leaf_edge,
+    sequence,
     versions_of,
 )
 from .autograd.views import MULTI_OUTPUT, check_inplace, link, rebase, refresh
@@ -98,7 +99,7 @@ class Row:
         node = options.pop("node", None) or "".join(w.capitalize() for w in name.split("_")) + "Backward0"
         self.node: Any = type(node, (OpNode,), {"row": self, "__module__": "minitorch.autograd.graph"})
         self.tuple_type: Any = namedtuple(name, self.returns) if self.returns else None  # type: ignore[misc]
-        if self.tuple_type:
+        if self.tuple_type is not None:
             self.tuple_type.__module__ = "torch.return_types"
             self.tuple_type.__repr__ = _repr_of_results
         if options:

@@ -81,7 +81,11 @@ class Tensor:
     __array_priority__ = 1000  # NumPy operators give way to ours
     __hash__ = object.__hash__
 
-    if TYPE_CHECKING:  # methods attached from the tables
+    if TYPE_CHECKING:  # attached by autograd and from the tables
+        requires_grad: bool
+        grad: Any
+        grad_fn: Any
+        is_leaf: bool
 
         def __getattr__(self, name: str) -> Any: ...
         def __add__(self, other: Any) -> "Tensor": ...
@@ -175,7 +179,10 @@ class Tensor:
     # kinds of tensor that minitorch does not have, so that programs may ask
     is_sparse = is_quantized = is_meta = is_mkldnn = is_mps = is_xpu = is_nested = is_xla = is_ipu = is_vulkan = False
     is_sparse_csr = is_neg_ = False
-    layout = property(lambda self: strided)
+    @property
+    def layout(self) -> "Layout":
+        return _layout("strided")
+
 
     def is_complex(self) -> bool:
         return False
@@ -282,7 +289,7 @@ class Tensor:
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (Tensor, bool, int, float)):
-            return bool((self == element).any().item())
+            return bool((self == element).any().item())  # type: ignore[attr-defined]
         raise RuntimeError(
             f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
         )

@@ -186,7 +186,7 @@ class Function(metaclass=_FunctionType):
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        node = new(cls._node_class)
+        node: Any = new(cls._node_class)
         positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         inputs = [args[i] for i in positions]
         for t in inputs:
@@ -268,20 +268,17 @@ def _finish(node: FunctionCtx, inputs: list, outputs: list, recorded: bool) -> N
     if not recorded:
         return
     hooks = hooks_of_thread()
-    saved, versions = [], []
+    saved: list = []
+    versions: list = []
     for t in node._to_save:
-        number = next((n for n, o in enumerate(outputs) if o is t), None) if t is not None else None
+        number: Any = next((n for n, o in enumerate(outputs) if o is t), None) if t is not None else None
         if t is None:
             saved.append(None)
             versions.append(0)
         elif hooks is not None:
             saved.append(Packed(hooks[0](t.detach() if number is not None else t), hooks[1]))
             versions.append(0)
-        elif number is not None and not any(t is i for i in inputs):
-            kept = SavedResult(t, number)
-            saved.append(kept)
-            versions.append(kept.counter.value)
-        elif number is not None:  # a dirty input that is also the output
+        elif number is not None:  # an output (which a dirty input is, too)
             kept = SavedResult(t, number)
             saved.append(kept)
             versions.append(kept.counter.value)

@@ -37,7 +37,7 @@ def _set_requires_grad(self: Tensor, value: bool) -> None:
     self._requires_grad = value
 
 
-Tensor.requires_grad = property(  # type: ignore[attr-defined]
+Tensor.requires_grad = property(  # type: ignore[assignment]
     _get_requires_grad, _set_requires_grad, doc="Whether gradients are recorded for this tensor."
 )
 
@@ -56,7 +56,7 @@ def _get_grad_fn(self: Tensor) -> Any:
 
 
 Tensor.grad_fn = property(_get_grad_fn, doc="The node that made this tensor; None for a leaf.")  # type: ignore[attr-defined]
-Tensor.is_leaf = property(lambda self: self.grad_fn is None)  # type: ignore[attr-defined]
+Tensor.is_leaf = property(lambda self: self.grad_fn is None)  # type: ignore[assignment]
 Tensor.output_nr = property(lambda self: 0 if self.grad_fn is None else self._edge[1])  # type: ignore[attr-defined]
 Tensor.retains_grad = property(lambda self: self._retains_grad and self._edge is not None)  # type: ignore[attr-defined]
 Tensor._is_view_ = property(lambda self: self._base is not None)  # type: ignore[attr-defined]

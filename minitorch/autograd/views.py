@@ -10,7 +10,7 @@ from typing import Any
 from ..kernels.shape import as_strided
 from ..tensor import Tensor, address, storage_of, strides_of, wrap
 from .grad_mode import thread
-from .graph import NO_EDGE, Node, sequence, gradient_edge
+from .graph import NO_EDGE, Node, gradient_edge, sequence
 
 # How a view was made, when that forbids writing through it with gradients
 DEFAULT, MULTI_OUTPUT, NO_GRAD, INFERENCE, CUSTOM = range(5)

@@ -3,8 +3,11 @@
 A row is a primitive (a kernel and a formula per input), a composite (a plain function of other operators) or fused
 (a composite with a kernel of its own). One file per subject; see `minitorch.dispatch.op` for how to read a row."""
 
-from . import assembly, elementwise, index, linalg, reduce, shape, special  # noqa: F401  (each fills the table)
-from . import (  # noqa: F401
+from . import (  # noqa: F401  (each fills the table)  # noqa: F401
+    assembly,
+    elementwise,
+    index,
+    linalg,
     nn_activation,
     nn_attention,
     nn_conv,
@@ -17,4 +20,7 @@ from . import (  # noqa: F401
     nn_padding,
     nn_pool,
     nn_rnn,
+    reduce,
+    shape,
+    special,
 )

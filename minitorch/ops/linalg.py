@@ -374,7 +374,7 @@ def einsum(equation: Any, *operands: Any) -> Any:
             output = list(right)
     else:
         letters = [c for labels in labelled for c in labels if not c.startswith(".")]
-        output = [*dots, *sorted(c for c in set(letters) if letters.count(c) == 1)]
+        output = [*dots, *sorted(c for c in letters if letters.count(c) == 1)]
     known = {c for labels in labelled for c in labels}
     for c in output:
         if output.count(c) > 1:

@@ -11,7 +11,6 @@ from ..tensor import wrap
 from .elementwise import where, zeros_like
 from .nn_common import not_implemented
 
-
 _ctc_loss = op("ctc_loss_op", kernels.ctc_loss, function=False, node="CtcLossBackward0", hidden=("alpha",),
                log_probs=lambda grad, log_probs, targets, input_lengths, target_lengths, blank, result, alpha:
                _backward(grad, log_probs, targets, input_lengths, target_lengths, blank, result, alpha))  # fmt: skip

@@ -73,7 +73,8 @@ class Adam(PerParameter):
               "betas must be either both floats or both Tensors")  # fmt: skip
         for name, value in tensors.items():
             check(not foreach or capturable, _NO_FOREACH, name)
-            check(value.numel() == 1, f"Tensor {name} must be 1-element")
+            check(value.numel() == 1,  # type: ignore[union-attr]
+                  f"Tensor {name} must be 1-element")
         betas = tuple(b.squeeze() if isinstance(b, Tensor) and b.dim() else b for b in betas)  # type: ignore
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,

@@ -95,7 +95,9 @@ class PerParameter(Optimizer):
         maximize = group.get("maximize", False)
         limit = SMALL if self.elementwise and len(members) > 1 else -1
         moments = self.moments
-        rows, small, work = [], [], []
+        rows: list = []
+        small: list = []
+        work: list = []
         for p, state in members:
             array = p._array
             row = [p._grad._array, array]  # [grad, param, *moments]; None where there is no such moment

@@ -55,7 +55,7 @@ def make_tensor(
 def _bounds(dtype: Any, low: float | None, high: float | None) -> tuple[float, float]:
     """The bounds, with the defaults filled in, inside what the dtype can hold."""
     if dtype is dtypes.bool_:
-        lowest, highest, default = 0, 2, (0, 2)
+        lowest, highest, default = 0.0, 2.0, (0, 2)
     elif dtype.is_floating_point:
         info = dtypes.finfo(dtype)
         lowest, highest, default = info.min, info.max, (-9, 9)

@@ -27,7 +27,7 @@ class CheckpointError(RuntimeError):
 @contextlib.contextmanager
 def _as_in_forward(rng: Any, modes: tuple):
     """The random state and the dispatch modes (autocast) of the forward pass."""
-    now_rng = get_rng_state() if rng is not None else None
+    now_rng: Any = get_rng_state() if rng is not None else None
     now_modes = thread.modes
     if rng is not None:
         set_rng_state(rng)
@@ -60,10 +60,10 @@ class _Reentrant(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        args = list(ctx.args)
+        given = list(ctx.args)
         for i, t in zip(ctx.places, ctx.saved_tensors, strict=True):
-            args[i] = t
-        args = detach_variable(tuple(args))
+            given[i] = t
+        args = detach_variable(tuple(given))
         with _as_in_forward(ctx.rng, ctx.modes), enable_grad():
             outputs = ctx.run(*args)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
@@ -150,7 +150,12 @@ def checkpoint(
 
     def run_again() -> list:
         saved: list = []
-        keep = saved_tensors_hooks(lambda t: saved.append(t.detach()) or len(saved) - 1, lambda i: saved[i])
+
+        def pack(tensor: Tensor) -> int:
+            saved.append(tensor.detach())
+            return len(saved) - 1
+
+        keep = saved_tensors_hooks(pack, saved.__getitem__)
         with _as_in_forward(rng, modes), enable_grad(), keep, again:
             function(*args, **kwargs)
         return saved

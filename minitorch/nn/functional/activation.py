@@ -4,7 +4,8 @@ import warnings
 
 from minitorch.dispatch import composite
 from minitorch.ops import nn_activation as ops
-from minitorch.ops.elementwise import abs, relu as _relu, sigmoid, tanh
+from minitorch.ops.elementwise import abs, sigmoid, tanh
+from minitorch.ops.elementwise import relu as _relu
 from minitorch.ops.nn_activation import glu, prelu
 from minitorch.ops.nn_activation import log_sigmoid as logsigmoid
 

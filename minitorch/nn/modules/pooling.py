@@ -153,7 +153,7 @@ class _FractionalMaxPoolNd(Module):
         if output_size is None and output_ratio is None:
             raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
         if output_size is not None and output_ratio is not None:
-            raise ValueError(f"only one of output_size and output_ratio may be specified")
+            raise ValueError("only one of output_size and output_ratio may be specified")
         self.kernel_size = each(kernel_size)
         if any(not isinstance(k, int) or k <= 0 for k in self.kernel_size):
             raise ValueError(f"kernel_size must greater than zero, but got {kernel_size}")
