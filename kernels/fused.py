@@ -188,6 +188,12 @@ def erf(x):
 
 
 @_in_order
+def minus_both(x, a, b):
+    """`(x - a) - b`, and not `x - (a + b)`, in which a large a may swallow b."""
+    return (x - a) - b
+
+
+@_in_order
 def order_key(x):
     """An int32 that is ordered as the float32 x is, nan above all else (or below, by its sign).
 

@@ -71,7 +71,7 @@ def pays(size, *arrays, floor=COMPILE_FROM, dtypes=FLOATS):
 
 
 def _text(constant):
-    """A code object as its instructions and constants; the `repr` of one, or of one inside it, would hold its address."""
+    """A code object as its instructions and constants; the `repr` of one, or of one inside it, holds its address."""
     return (constant.co_code, *map(_text, constant.co_consts)) if isinstance(constant, types.CodeType) else constant
 
 
@@ -122,7 +122,8 @@ class compiled:  # noqa: N801 - used as a decorator
             # Numba must see what it made of them; and its cache, which only looks at this function's file, must not
             # mistake an older version of theirs for this one: hence the fingerprint in the name.
             compiled_calls = {name: callee.compile() for name, callee in calls.items()}
-            python = types.FunctionType(python.__code__, {**python.__globals__, **compiled_calls}, python.__name__)
+            scope = {**python.__globals__, **compiled_calls}
+            python = types.FunctionType(python.__code__, scope, python.__name__)
             python.__qualname__ = f"{self.python.__qualname__}_{self.fingerprint()}"
             python.__module__ = self.python.__module__
         try:

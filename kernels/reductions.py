@@ -124,7 +124,7 @@ def var_mean(array, axes=None, correction=1, keepdims=False):
 
 
 def unscale(arrays, factor):
-    """Multiply each array by `factor` in place; True when all that was in them was finite: one pass over the gradients."""
+    """Multiply each array by `factor` in place; True when all that was in them was finite. One pass over each."""
     finite = True
     for array in arrays:
         if pays(array.size, array):

@@ -8,7 +8,10 @@ other. The state of the others waits: it is final (forwards) or still initial (i
 
 import numpy as np
 
+from . import rnn_loops as loops
+from .fused import FLOAT32
 from .half import in_float32
+from .parallel import pays
 
 
 def _sigmoid(x):
@@ -37,9 +40,20 @@ def layer(gates, h0, c0, w_hh, b_hh, sizes, reverse, mode):
     out, before = np.empty((rows, size), gates.dtype), np.empty((rows, size), gates.dtype)
     acts = np.empty_like(gates)
     extra = np.empty((rows, size) if mode in ("LSTM", "GRU") else (0, size), gates.dtype)
+    fast = mode in ("LSTM", "GRU") and pays(gates.size, gates, h, c, w, dtypes=FLOAT32)
+    if fast:
+        bias = np.zeros(gates.shape[1], gates.dtype) if b_hh is None else np.ascontiguousarray(b_hh)
+        products = np.empty((len(h), gates.shape[1]), gates.dtype)
     for n, at in _steps(sizes, reverse):
         hidden = before[at]
         hidden[...] = h[:n]
+        if fast:
+            recurrent = np.matmul(hidden, w, out=products[:n])
+            if mode == "LSTM":
+                loops.lstm_step(gates[at], recurrent, bias, acts[at], extra[at], c[:n], h[:n], out[at])
+            else:
+                loops.gru_step(gates[at], recurrent, bias, acts[at], extra[at], h[:n], out[at])
+            continue
         recurrent = hidden @ w
         if b_hh is not None:
             recurrent += b_hh
@@ -74,8 +88,17 @@ def layer_backward(grad, dh_n, dc_n, acts, before, extra, w_hh, sizes, reverse, 
     dh, dc = dh_n.copy(), dc_n.copy()
     dgates = np.empty_like(acts)
     drecurrent = np.empty_like(acts) if mode == "GRU" else dgates
+    fast = mode in ("LSTM", "GRU") and pays(acts.size, grad, dh, dc, acts, before, extra, w_hh, dtypes=FLOAT32)
     for n, at in reversed(_steps(sizes, reverse)):
         a, d = acts[at], dgates[at]
+        if fast and mode == "LSTM":
+            loops.lstm_step_backward(grad[at], dh[:n], dc[:n], a, extra[at], d)
+            np.matmul(d, w_hh, out=dh[:n])
+            continue
+        if fast:
+            loops.gru_step_backward(grad[at], dh[:n], a, before[at], extra[at], d, drecurrent[at])
+            dh[:n] += drecurrent[at] @ w_hh
+            continue
         g = dh[:n] + grad[at]
         if mode == "LSTM":
             i, f = a[:, :size], a[:, size : 2 * size]

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from .fused import BLOCK, FLOAT32, exp, from_order_key, order_key
+from .fused import BLOCK, FLOAT32, exp, from_order_key, minus_both, order_key
 from .half import in_float32
 from .parallel import COMPILE_FROM, FLOATS, GRAIN, compiled, pays, plain, run_slices
 from .reductions import sum_over
@@ -135,7 +135,7 @@ def _log_softmax_rows(start, stop, x, out):
             total += exp(row[j] - top)
         log_total = np.log(total)
         for j in range(len(row)):
-            result[j] = (row[j] - top) - log_total
+            result[j] = minus_both(row[j], top, log_total)
 
 
 @in_float32

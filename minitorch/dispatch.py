@@ -101,7 +101,7 @@ class Row:
         self.tuple_type: Any = namedtuple(name, self.returns) if self.returns else None  # type: ignore[misc]
         if self.tuple_type is not None:
             self.tuple_type.__module__ = "torch.return_types"
-            self.tuple_type.__repr__ = _repr_of_results
+            self.tuple_type.__repr__ = _repr_of_results  # type: ignore[method-assign]
         if options:
             raise TypeError(f"op {name}: unknown options {sorted(options)}")
 

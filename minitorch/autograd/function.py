@@ -271,15 +271,15 @@ def _finish(node: FunctionCtx, inputs: list, outputs: list, recorded: bool) -> N
     saved: list = []
     versions: list = []
     for t in node._to_save:
-        number: Any = next((n for n, o in enumerate(outputs) if o is t), None) if t is not None else None
+        output_nr = next((n for n, o in enumerate(outputs) if o is t), None) if t is not None else None
         if t is None:
             saved.append(None)
             versions.append(0)
         elif hooks is not None:
-            saved.append(Packed(hooks[0](t.detach() if number is not None else t), hooks[1]))
+            saved.append(Packed(hooks[0](t.detach() if output_nr is not None else t), hooks[1]))
             versions.append(0)
-        elif number is not None:  # an output (which a dirty input is, too)
-            kept = SavedResult(t, number)
+        elif output_nr is not None:  # an output (which a dirty input is, too)
+            kept = SavedResult(t, output_nr)
             saved.append(kept)
             versions.append(kept.counter.value)
         else:

@@ -69,7 +69,7 @@ def extra_samples(op, sample, dtype):
         yield "empty", changed(sample, lambda t: t[:0] if t.dim() else t)
 
 
-# Which of several equal elements these find is not defined (and in torch depends on a library's partial sort).
+# Which of several equal elements these find is not defined, so neither is where the gradient goes.
 UNORDERED = {"topk", "kthvalue"}
 
 # Rounding makes these singular or degenerate: their results (or gradients) are then arbitrary, not wrong.
