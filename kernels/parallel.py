@@ -110,8 +110,9 @@ class compiled:  # noqa: N801 - used as a decorator
 
     def fingerprint(self):
         """A hash of the code of this function and of all that it calls."""
-        parts = [_text(self.python.__code__), sorted((key, sorted(value) if isinstance(value, (set, frozenset)) else value)
-                                                      for key, value in self.options.items())]
+        options = [(key, sorted(value) if isinstance(value, (set, frozenset)) else value)
+                   for key, value in sorted(self.options.items())]
+        parts = [_text(self.python.__code__), options]
         parts += [callee.fingerprint() for callee in self._calls().values()]
         return hashlib.md5(repr(parts).encode()).hexdigest()[:8]
 
