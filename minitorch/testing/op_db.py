@@ -209,7 +209,7 @@ def compare_gradients(actual, expected, what, dtype, name, strict):
 # ------------------------------------------------------------------------------------------------ one sample
 
 
-# Which of several equal elements these find is not defined: entry -> the place of `dim` among the arguments after input.
+# Which of several equal elements these find is not defined. Entry -> the place of `dim` in the arguments after input.
 FINDERS = {"topk": 1, "kthvalue": 1, "sort": 0, "argsort": 0}
 
 
