@@ -9,12 +9,14 @@ memory it was saved at, and lets go of it when the backward pass has used it.
 import itertools
 import sys
 import weakref
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes
 from ..tensor import Tensor, VersionCounter, wrap
+from ..utils.hooks import RemovableHandle
 
 sequence = itertools.count().__next__
 _new = object.__new__
@@ -52,17 +54,17 @@ class Node:
     def _sequence_nr(self) -> int:
         return self.sequence
 
-    def register_hook(self, hook: Any) -> "RemovableHandle":
+    def register_hook(self, hook: Any) -> RemovableHandle:
         """Call `hook(grad_inputs, grad_outputs)` after this node has run; it may return new grad_inputs."""
         if self.post_hooks is None:
-            self.post_hooks = {}
-        return RemovableHandle(self.post_hooks, hook)
+            self.post_hooks = OrderedDict()
+        return add_hook(self.post_hooks, hook)
 
-    def register_prehook(self, hook: Any) -> "RemovableHandle":
+    def register_prehook(self, hook: Any) -> RemovableHandle:
         """Call `hook(grad_outputs)` before this node runs; it may return new grad_outputs."""
         if self.pre_hooks is None:
-            self.pre_hooks = {}
-        return RemovableHandle(self.pre_hooks, hook)
+            self.pre_hooks = OrderedDict()
+        return add_hook(self.pre_hooks, hook)
 
     def apply(self, grads: list, differentiable: bool, wanted: Any = None) -> Any:
         """The gradients of the inputs, one per edge (None: no gradient), from those of the outputs."""
@@ -72,28 +74,11 @@ class Node:
         """Forget the saved tensors: the graph can't be walked again."""
 
 
-class RemovableHandle:
-    """Undoes the registration of a hook: `handle.remove()`, or leaving `with handle:`."""
-
-    _next_id = itertools.count().__next__
-
-    def __init__(self, hooks: dict, hook: Any = None, *, extra_dict: Any = None):
-        self._hooks = weakref.ref(hooks) if not isinstance(hooks, dict) else (lambda: hooks)
-        self.id = RemovableHandle._next_id()
-        self._extra = extra_dict
-        if hook is not None:
-            hooks[self.id] = hook
-
-    def remove(self) -> None:
-        for hooks in (self._hooks(), *([self._extra] if isinstance(self._extra, dict) else self._extra or ())):
-            if hooks is not None:
-                hooks.pop(self.id, None)
-
-    def __enter__(self) -> "RemovableHandle":
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        self.remove()
+def add_hook(hooks: OrderedDict, hook: Any) -> RemovableHandle:
+    """Register a hook, last, and return the handle that removes it."""
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
 
 
 FREED_MESSAGE = (

@@ -3,6 +3,7 @@ torch/_tensor.py)."""
 
 import warnings
 import weakref
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ..tensor import Tensor, method, wrap
 from . import engine
 from .grad_mode import thread
-from .graph import RemovableHandle, gradient_edge, leaf_edge
+from .graph import RemovableHandle, add_hook, gradient_edge, leaf_edge
 from .views import link, refresh
 
 
@@ -179,12 +180,12 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self._edge is None:
         if self._hooks is None:
-            self._hooks = {}
-        return RemovableHandle(self._hooks, hook)
+            self._hooks = OrderedDict()
+        return add_hook(self._hooks, hook)
     node, number = self._edge
     if node.tensor_hooks is None:
         node.tensor_hooks = {}
-    return RemovableHandle(node.tensor_hooks.setdefault(number, {}), hook)
+    return add_hook(node.tensor_hooks.setdefault(number, OrderedDict()), hook)
 
 
 @method()
@@ -195,8 +196,8 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHand
     if self._edge is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     if self._post_accumulate_hooks is None:
-        self._post_accumulate_hooks = {}
-    return RemovableHandle(self._post_accumulate_hooks, hook)
+        self._post_accumulate_hooks = OrderedDict()
+    return add_hook(self._post_accumulate_hooks, hook)
 
 
 @method()
