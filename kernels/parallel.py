@@ -112,21 +112,18 @@ class compiled:  # noqa: N801 - used as a decorator
         """A hash of the code of this function and of all that it calls."""
         options = [(key, sorted(value) if isinstance(value, (set, frozenset)) else value)
                    for key, value in sorted(self.options.items())]
-        parts = [_text(self.python.__code__), options]
+        parts = [self.python.__module__, _text(self.python.__code__), options]
         parts += [callee.fingerprint() for callee in self._calls().values()]
         return hashlib.md5(repr(parts).encode()).hexdigest()[:8]
 
     def _jit(self, numba):
         options = {"nogil": True, "error_model": "numpy", "fastmath": set(self.flags), **self.options}
-        python = self.python
-        if calls := self._calls():
-            # Numba must see what it made of them; and its cache, which only looks at this function's file, must not
-            # mistake an older version of theirs for this one: hence the fingerprint in the name.
-            compiled_calls = {name: callee.compile() for name, callee in calls.items()}
-            scope = {**python.__globals__, **compiled_calls}
-            python = types.FunctionType(python.__code__, scope, python.__name__)
-            python.__qualname__ = f"{self.python.__qualname__}_{self.fingerprint()}"
-            python.__module__ = self.python.__module__
+        # Numba must see what it made of the functions that this one calls. And its cache, which looks at nothing but
+        # the name and this function's file, must not mistake older code for this: hence the fingerprint in the name.
+        scope = {**self.python.__globals__, **{name: callee.compile() for name, callee in self._calls().items()}}
+        python = types.FunctionType(self.python.__code__, scope, self.python.__name__)
+        python.__qualname__ = f"{self.python.__qualname__}_{self.fingerprint()}"
+        python.__module__ = self.python.__module__
         try:
             return numba.njit(cache=True, **options)(python)
         except RuntimeError:  # no directory in which a cache could be kept
