@@ -1,4 +1,5 @@
-"""Scaled dot-product attention, forward and backward.  Mirrors ATen/native/cpu/FlashAttentionKernel.cpp in what it computes."""
+"""Scaled dot-product attention, forward and backward.  Mirrors ATen/native/cpu/FlashAttentionKernel.cpp in what it
+computes."""
 
 import numpy as np
 

@@ -1,7 +1,8 @@
-"""Connectionist temporal classification: the probability of a label sequence, summed over all alignments with the input.
+"""Connectionist temporal classification: the probability of a label sequence, summed over all alignments with the
+input.
 
-Mirrors ATen/native/LossCTC.cpp (Graves et al. 2006). All of a batch and all places of the labels advance together; the only
-loop is over time. Everything is in logarithms.
+Mirrors ATen/native/LossCTC.cpp (Graves et al. 2006). All of a batch and all places of the labels advance together;
+the only loop is over time. Everything is in logarithms.
 """
 
 import numpy as np
@@ -26,7 +27,8 @@ def _step(before, skip, lowest):
 
 
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0):
-    """-log p(targets | log_probs) for log_probs (T, N, C), targets (N, S), lengths (N,): returns (losses (N,), alpha (T, N, 2 S + 1))."""
+    """-log p(targets | log_probs) for log_probs (T, N, C), targets (N, S), lengths (N,): returns (losses (N,), alpha
+    (T, N, 2 S + 1))."""
     t_max, n, _ = log_probs.shape
     labels, skip = _extended(targets, blank)
     lowest = log_probs.dtype.type(-np.inf)
@@ -46,7 +48,8 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0):
 
 
 def ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, blank, losses, alpha):
-    """The gradient, as torch defines it: that of the loss *after* a log-softmax, `exp(lp) - p(label at t)`; (T, N, C)."""
+    """The gradient, as torch defines it: that of the loss *after* a log-softmax, `exp(lp) - p(label at t)`; (T, N,
+    C)."""
     t_max, n, _ = log_probs.shape
     labels, skip = _extended(targets, blank)
     lowest = log_probs.dtype.type(-np.inf)

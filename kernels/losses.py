@@ -66,7 +66,8 @@ def soft_margin_loss(input, target, reduction="mean"):
 
 @in_float32
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="mean"):
-    """`sum_i max(0, w_y (margin - x_y + x_i))^p / C` over the classes i other than the target y; scores (N, C) or (C,)."""
+    """`sum_i max(0, w_y (margin - x_y + x_i))^p / C` over the classes i other than the target y; scores (N, C) or
+    (C,)."""
     x, y = (input, target) if input.ndim == 2 else (input.reshape(1, -1), target.reshape(1))
     rows = np.arange(len(y))
     z = np.maximum(margin - x[rows, y][:, None] + x, 0) ** p
@@ -78,7 +79,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="me
 
 
 def label_sets(target):
-    """Multi-label targets (N, C): which classes are listed before the first -1 (as a mask), and which places of `target` list them."""
+    """Multi-label targets (N, C): which classes are listed before the first -1 (as a mask), and which places of
+    `target` list them."""
     listed = np.cumprod(target >= 0, axis=1).astype(bool)
     member = np.zeros(target.shape, bool)
     rows, places = np.nonzero(listed)
@@ -88,7 +90,8 @@ def label_sets(target):
 
 @in_float32
 def multilabel_margin_loss(input, target, reduction="mean"):
-    """`sum_{y listed, i not} max(0, 1 - x_y + x_i) / C`; scores and targets (N, C) or (C,), a target's list ended by -1."""
+    """`sum_{y listed, i not} max(0, 1 - x_y + x_i) / C`; scores and targets (N, C) or (C,), a target's list ended by
+    -1."""
     x, t = np.atleast_2d(input), np.atleast_2d(target)
     member, listed = label_sets(t)
     scores = np.take_along_axis(x, np.where(listed, t, 0), 1)

@@ -1,8 +1,8 @@
 """Linear maps that act on each spatial dimension by itself: interpolation, and padding by what is already there.
 
-Mirrors ATen/native/{UpSample*,ReflectionPad,ReplicationPadding}.cpp. Along one dimension every such map is a list of taps:
-`out[o] = sum_k weights[o, k] * x[indices[o, k]]`. Nearest neighbour and reflection have one tap per output, linear
-interpolation two, cubic four. `apply` and `adjoint` are each other's derivative.
+Mirrors ATen/native/{UpSample*,ReflectionPad,ReplicationPadding}.cpp. Along one dimension every such map is a list of
+taps: `out[o] = sum_k weights[o, k] * x[indices[o, k]]`. Nearest neighbour and reflection have one tap per output,
+linear interpolation two, cubic four. `apply` and `adjoint` are each other's derivative.
 """
 
 import math
@@ -55,7 +55,8 @@ def adjoint(grad, taps, input_shape):
 
 
 def nearest(size, out, scale=None, exact=False):
-    """Output o takes input `floor(o * size / out)`, or (exact) the one whose centre is nearest; `scale`: out / size as given."""
+    """Output o takes input `floor(o * size / out)`, or (exact) the one whose centre is nearest; `scale`: out / size
+    as given."""
     step = np.float32(1 / scale if scale else size / out)
     places = np.arange(out, dtype=np.float32) + np.float32(0.5 if exact else 0)
     return np.minimum((places * step).astype(np.int64), size - 1)[:, None], None
@@ -111,7 +112,8 @@ def antialiased(size, out, align_corners=False, scale=None, kind="linear"):
 
 
 def border(size, before, after, mode):
-    """Padding by `before` and `after` (negative: cropping): "reflect" without the edge, "replicate" the edge, or "circular"."""
+    """Padding by `before` and `after` (negative: cropping): "reflect" without the edge, "replicate" the edge, or
+    "circular"."""
     places = np.arange(-before, size + after)
     if mode == "circular":  # what is cropped does not come back on the other side
         first, kept = max(-before, 0), size + min(before, 0) + min(after, 0)
@@ -124,7 +126,8 @@ def border(size, before, after, mode):
 
 
 def constant_pad(input, pad, value=0):
-    """`input` with `pad` elements of `value` around it (negative: cropped); `pad` is (before, after) of the last dimension, then of the one before, ..."""
+    """`input` with `pad` elements of `value` around it (negative: cropped); `pad` is (before, after) of the last
+    dimension, then of the one before, ..."""
     pairs = list(zip(pad[::2], pad[1::2], strict=True))
     first = input.ndim - len(pairs)
     shape, source, target = list(input.shape), [slice(None)] * input.ndim, [slice(None)] * input.ndim
@@ -132,8 +135,10 @@ def constant_pad(input, pad, value=0):
         size = input.shape[axis]
         shape[axis] = size + before + after
         if shape[axis] < 0:
-            raise RuntimeError(f"The input size {size}, plus negative padding {before} and {after}, resulted in a negative output "
-                               f"size, which is invalid. Check dimension {axis} of your input.")
+            raise RuntimeError(
+                f"The input size {size}, plus negative padding {before} and {after}, resulted in a negative output "
+                f"size, which is invalid. Check dimension {axis} of your input."
+            )
         source[axis] = slice(max(-before, 0), size - max(-after, 0))
         target[axis] = slice(max(before, 0), shape[axis] - max(after, 0))
     out = np.full_like(input, value, shape=shape, order="C")

@@ -1,9 +1,9 @@
 """One recurrent layer over a whole sequence, forward and backward.  Mirrors ATen/native/RNN.cpp in what it computes.
 
-The products of the input with its weights, which need no recurrence, are made beforehand: `gates` (total, G H), G = 4 for
-an LSTM (input, forget, cell, output), 3 for a GRU (reset, update, new), 1 for a plain layer. Sequences of unequal length
-are packed as torch packs them: `sizes[t]` of them, the first ones, are alive at step t, and their rows lie one after the
-other. The state of the others waits: it is final (forwards) or still initial (in reverse).
+The products of the input with its weights, which need no recurrence, are made beforehand: `gates` (total, G H), G = 4
+for an LSTM (input, forget, cell, output), 3 for a GRU (reset, update, new), 1 for a plain layer. Sequences of unequal
+length are packed as torch packs them: `sizes[t]` of them, the first ones, are alive at step t, and their rows lie one
+after the other. The state of the others waits: it is final (forwards) or still initial (in reverse).
 """
 
 import numpy as np

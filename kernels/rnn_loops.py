@@ -63,7 +63,8 @@ def lstm_step_backward(grad, dh, dc, acts, old, dgates):
 
 @compiled
 def gru_step(gates, recurrent, bias, acts, extra, h, out):
-    """Gates (n, 3 H): see `lstm_step`. `extra` keeps the recurrent part of the new gate, which the reset gate scales."""
+    """Gates (n, 3 H): see `lstm_step`. `extra` keeps the recurrent part of the new gate, which the reset gate
+    scales."""
     size = h.shape[1]
     br, bz, bn = bias[:size], bias[size : 2 * size], bias[2 * size :]
     for row in range(len(gates)):

@@ -140,9 +140,7 @@ def compare(info, sample, training):
 
 
 def samples(info, training):
-    return info.module_inputs_func(
-        info, device="cpu", dtype=FLOAT64, requires_grad=True, training=training
-    )
+    return info.module_inputs_func(info, device="cpu", dtype=FLOAT64, requires_grad=True, training=training)
 
 
 def names():
@@ -171,9 +169,7 @@ def test_module(info, training):
     "info", [i for i in names() if i.module_error_inputs_func is not None], ids=lambda info: info.name
 )
 def test_errors(info):
-    for bad in info.module_error_inputs_func(
-        info, device="cpu", dtype=FLOAT64, requires_grad=False, training=False
-    ):
+    for bad in info.module_error_inputs_func(info, device="cpu", dtype=FLOAT64, requires_grad=False, training=False):
         sample = bad.module_error_input
         args, kwargs = to_mini(sample.constructor_input.args), to_mini(sample.constructor_input.kwargs)
         kind = getattr(minitorch.nn, info.module_cls.__name__, None) or pytest.skip("not in minitorch")
@@ -181,5 +177,3 @@ def test_errors(info):
             module = kind(*args, **kwargs)
             if sample.forward_input is not None:
                 module(*to_mini(sample.forward_input.args), **to_mini(sample.forward_input.kwargs))
-
-

@@ -67,7 +67,9 @@ def close(a, b):
 
 def net(lib):
     nn = lib.nn
-    return nn.Sequential(OrderedDict(first=nn.Linear(3, 4), norm=nn.BatchNorm1d(4), act=nn.ReLU(), last=nn.Linear(4, 2)))
+    return nn.Sequential(
+        OrderedDict(first=nn.Linear(3, 4), norm=nn.BatchNorm1d(4), act=nn.ReLU(), last=nn.Linear(4, 2))
+    )
 
 
 def small(lib):
@@ -327,7 +329,12 @@ CONTAINERS = {
     "delete": lambda lib, r, s, d, p, q: [r.__delitem__(0), s.__delitem__(slice(0, 1)), r, s],
     "append": lambda lib, r, s, d, p, q: [r.append(lib.nn.GELU()), s.append(lib.nn.GELU()), p.append(lib.ones(3))],
     "extend": lambda lib, r, s, d, p, q: [r.extend(lib.nn.Sequential(lib.nn.GELU())), s.extend([lib.nn.GELU()])],
-    "insert": lambda lib, r, s, d, p, q: [r.insert(1, lib.nn.GELU()), s.insert(1, lib.nn.GELU()), r.insert(-1, s[1]), s],
+    "insert": lambda lib, r, s, d, p, q: [
+        r.insert(1, lib.nn.GELU()),
+        s.insert(1, lib.nn.GELU()),
+        r.insert(-1, s[1]),
+        s,
+    ],
     "pop": lambda lib, r, s, d, p, q: [r.pop(0), s.pop(1), d.pop("a"), q.pop("x"), r, s, d, q],
     "add": lambda lib, r, s, d, p, q: [r + r, s + [lib.nn.GELU()]],
     "times": lambda lib, r, s, d, p, q: [r * 2, 2 * r, r.__imul__(2), r],
@@ -335,9 +342,18 @@ CONTAINERS = {
     "dict": lambda lib, r, s, d, p, q: [[*d], len(d), "a" in d, [*d.items()], [*d.values()], d["b"]],
     "dict update": lambda lib, r, s, d, p, q: [d.update([("c", lib.nn.GELU()), ["a", lib.nn.GELU()]]), d],
     "dict update dict": lambda lib, r, s, d, p, q: [d.update(lib.nn.ModuleDict({"z": lib.nn.GELU()})), d, d.clear(), d],
-    "parameters": lambda lib, r, s, d, p, q: [[n for n, _ in p.named_parameters()], [n for n, _ in q.named_parameters()]],
+    "parameters": lambda lib, r, s, d, p, q: [
+        [n for n, _ in p.named_parameters()],
+        [n for n, _ in q.named_parameters()],
+    ],
     "parameter set": lambda lib, r, s, d, p, q: [p.__setitem__(0, lib.zeros(3)), [*p], len(p)],
-    "parameter dict": lambda lib, r, s, d, p, q: [[*q], [*reversed(q)], q.get("z", 4), q.setdefault("w", lib.ones(1)), [*q.items()]],
+    "parameter dict": lambda lib, r, s, d, p, q: [
+        [*q],
+        [*reversed(q)],
+        q.get("z", 4),
+        q.setdefault("w", lib.ones(1)),
+        [*q.items()],
+    ],
     "parameter dict or": lambda lib, r, s, d, p, q: [q | q.fromkeys(["v"], 3), q.copy(), q.popitem(), q],
     "parameter dict sorted": lambda lib, r, s, d, p, q: [*lib.nn.ParameterDict({"b": lib.ones(1), "a": lib.ones(1)})],
     "forward": lambda lib, r, s, d, p, q: [r(lib.ones(1, 2)), s[0](lib.ones(1, 2))],
@@ -434,7 +450,9 @@ def test_state_dict_hooks():
         handle = module._register_state_dict_hook(lambda m, state, prefix, meta: OrderedDict(only=lib.ones(1)))
         state = module.state_dict()
         handle.remove()
-        module.register_load_state_dict_pre_hook(lambda m, state, prefix, *rest: log.append(("load", prefix, len(rest))))
+        module.register_load_state_dict_pre_hook(
+            lambda m, state, prefix, *rest: log.append(("load", prefix, len(rest)))
+        )
         module.register_load_state_dict_post_hook(lambda m, keys: keys.missing_keys.clear())
         loaded = module.load_state_dict({})
         return log, state, loaded
@@ -451,7 +469,7 @@ def test_post_hook_must_return_none():
     check(case)
 
 
-# ---- copying and pickling ----------------------------------------------------------------------------------------------
+# ---- copying and pickling -----------------------------------------------------------------------------------------
 
 
 def test_copies_are_deep():
@@ -464,7 +482,12 @@ def test_copies_are_deep():
             module.first.weight.zero_()
         shared = lib.nn.ModuleList([module.first] * 2)
         shared = copy.deepcopy(shared)
-        return other.state_dict(), other.first.weight.grad is None, hasattr(other.first.weight, "mark"), shared[0] is shared[1]
+        return (
+            other.state_dict(),
+            other.first.weight.grad is None,
+            hasattr(other.first.weight, "mark"),
+            shared[0] is shared[1],
+        )
 
     check(case)
 
@@ -541,7 +564,10 @@ HOOKS = {
         m.register_full_backward_hook(note(log, "b")),
         m.register_full_backward_hook(note(log, "a"), prepend=True),
     ],
-    "two kinds": lambda lib, m, log: [m.register_full_backward_hook(note(log, "b")), m.register_backward_hook(note(log, "r"))],
+    "two kinds": lambda lib, m, log: [
+        m.register_full_backward_hook(note(log, "b")),
+        m.register_backward_hook(note(log, "r")),
+    ],
     "regular": lambda lib, m, log: m.register_backward_hook(note(log, "r", lambda i, o: None)),
 }
 
@@ -637,14 +663,16 @@ def test_reprs_of_all_layers():
     """Every class that can be built without arguments, or with small ones, prints as torch's."""
     arguments = {
         "Linear": (2, 3), "Bilinear": (2, 3, 4), "Conv1d": (2, 4, 3), "Conv2d": (2, 4, (3, 1), 2, 1, 2, 2, False),
-        "Conv3d": (2, 4, 3), "ConvTranspose1d": (2, 4, 3), "ConvTranspose2d": (2, 4, 3, 2, 1, 1), "Embedding": (5, 2, 1),
+        "Conv3d": (2, 4, 3), "ConvTranspose1d": (2, 4, 3), "ConvTranspose2d": (2, 4, 3, 2, 1, 1),
+        "Embedding": (5, 2, 1),
         "ConvTranspose3d": (2, 4, 3), "MaxPool1d": (2,), "MaxPool2d": ((2, 1), 1, 0, 1, True, True), "MaxPool3d": (2,),
         "AvgPool1d": (2,), "AvgPool2d": (2, None, 1), "AvgPool3d": (2,), "MaxUnpool2d": (2,), "LPPool1d": (2, 3),
         "LPPool2d": (2, 3), "AdaptiveAvgPool2d": ((None, 2),), "AdaptiveMaxPool1d": (2,), "FractionalMaxPool2d": (2, 3),
         "BatchNorm2d": (3,), "InstanceNorm1d": (3,), "LayerNorm": ((2, 3),), "GroupNorm": (2, 4), "RMSNorm": (4,),
         "LocalResponseNorm": (2,), "EmbeddingBag": (5, 2), "Unflatten": (1, (2, 3)), "ConstantPad2d": (1, 2.0),
         "ZeroPad2d": (1,), "ReflectionPad1d": ((1, 2),), "ReplicationPad3d": (1,), "CircularPad2d": (1,),
-        "PixelShuffle": (2,), "PixelUnshuffle": (2,), "ChannelShuffle": (2,), "Upsample": (None, 2), "Fold": ((4, 4), 2),
+        "PixelShuffle": (2,), "PixelUnshuffle": (2,), "ChannelShuffle": (2,), "Upsample": (None, 2),
+        "Fold": ((4, 4), 2),
         "Unfold": (2,), "RNN": (2, 3, 2), "LSTM": (2, 3, 1, False, True), "GRU": (2, 3), "RNNCell": (2, 3),
         "LSTMCell": (2, 3, False), "GRUCell": (2, 3), "MultiheadAttention": (4, 2), "TransformerEncoderLayer": (4, 2),
         "TransformerDecoderLayer": (4, 2), "Transformer": (4, 2, 1, 1), "Threshold": (1, 2), "Softmax": (1,),
@@ -668,7 +696,9 @@ def test_reprs_of_all_layers():
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["LazyLinear", "LazyConv1d", "LazyConv2d", "LazyConvTranspose2d", "LazyBatchNorm2d", "LazyInstanceNorm1d"])
+@pytest.mark.parametrize(
+    "name", ["LazyLinear", "LazyConv1d", "LazyConv2d", "LazyConvTranspose2d", "LazyBatchNorm2d", "LazyInstanceNorm1d"]
+)
 def test_lazy_modules(name):
     shapes = {"LazyLinear": (2, 3), "LazyConv1d": (2, 3, 5), "LazyInstanceNorm1d": (2, 3, 5)}
     arguments = {"LazyLinear": (4,), "LazyConv1d": (4, 2), "LazyConv2d": (4, 2), "LazyConvTranspose2d": (4, 2)}

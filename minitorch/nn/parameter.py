@@ -1,9 +1,17 @@
-"""Parameter and Buffer: tensors that a module registers when they are assigned to it (mirrors torch/nn/parameter.py)."""
+"""Parameter and Buffer: tensors that a module registers when they are assigned to it (mirrors
+torch/nn/parameter.py)."""
 
 from minitorch import devices, dtypes
 from minitorch.tensor import Tensor, wrap
 
-__all__ = ["Parameter", "UninitializedParameter", "is_lazy", "Buffer", "UninitializedBuffer", "UninitializedTensorMixin"]
+__all__ = [
+    "Parameter",
+    "UninitializedParameter",
+    "is_lazy",
+    "Buffer",
+    "UninitializedBuffer",
+    "UninitializedTensorMixin",
+]
 
 
 class _ParameterMeta(type):

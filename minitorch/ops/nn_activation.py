@@ -24,7 +24,8 @@ hardtanh = op("hardtanh", lambda input, min_val=-1.0, max_val=1.0: elementwise.c
               where((input <= min_val) | (input >= max_val), zeros_like(grad), grad))  # fmt: skip
 _SIXTH = float(np.float32(1) / np.float32(6))  # torch's constant, single precision also for doubles
 hardsigmoid = op("hardsigmoid", floating(piecewise.hardsigmoid), function=False, inplace=True,
-                 input=lambda grad, input: where((input > -3) & (input < 3), grad * _SIXTH, zeros_like(grad)))  # fmt: skip
+                 input=lambda grad, input:
+                 where((input > -3) & (input < 3), grad * _SIXTH, zeros_like(grad)))  # fmt: skip
 hardswish = op("hardswish", floating(piecewise.hardswish), function=False, inplace=True,
                input=lambda grad, input:
                where(input <= -3, zeros_like(grad), where(input < 3, grad * (input / 3 + 0.5), grad)))  # fmt: skip
@@ -35,7 +36,10 @@ def _elu_slope(grad: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) 
     return where(input <= 0, grad * below, grad * scale)
 
 
-_SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)  # alpha and scale (Klambauer et al. 2017)
+_SELU = (
+    1.6732632423543772848170429916717,
+    1.0507009873554804934193349852946,
+)  # alpha and scale (Klambauer et al. 2017)
 elu = op("elu", floating(piecewise.elu), function=False, inplace=True,
          input=lambda grad, input, alpha, scale, input_scale:
          _elu_slope(grad, input, alpha, scale, input_scale))  # fmt: skip
@@ -66,9 +70,7 @@ def _shrunk(grad: Any, input: Any, lambd: Any) -> Any:
 def prelu(input: Any, weight: Any) -> Any:
     """x above 0, `weight * x` below; one weight, or one for each channel (dimension 1)."""
     if weight.dim() not in (0, 1):
-        raise RuntimeError(
-            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}"
-        )
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
     if weight.dtype is not input.dtype:
         raise RuntimeError(f"prelu: Type promoting not supported. Got {input.dtype} and {weight.dtype}")
     if weight.numel() != 1:

@@ -13,7 +13,17 @@ from .nn_activation import softmax, softmax_backward
 from .nn_dropout import dropout
 
 
-def _backward(grad: Any, needs: tuple, query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool, scale: float, weights: Any) -> Any:
+def _backward(
+    grad: Any,
+    needs: tuple,
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any,
+    is_causal: bool,
+    scale: float,
+    weights: Any,
+) -> Any:
     if not isinstance(grad, Tensor):
         return kernels.attention_backward(grad, query, key, value, weights, scale, needs)
     weights = _weights(query, key, attn_mask, is_causal, scale)
@@ -57,13 +67,13 @@ def scaled_dot_product_attention(
 ) -> Any:  # fmt: skip
     """`softmax(query @ key^T * scale + mask) @ value`: query (..., L, E), key (..., S, E), value (..., S, Ev).
 
-    `attn_mask`: boolean (False: may not be looked at) or added to the scores; `is_causal`: place i looks at places up to i;
-    `scale`: 1 / sqrt(E) unless given; `enable_gqa`: several query heads share a head of key and value."""
+    `attn_mask`: boolean (False: may not be looked at) or added to the scores; `is_causal`: place i looks at places up
+    to i; `scale`: 1 / sqrt(E) unless given; `enable_gqa`: several query heads share a head of key and value."""
     for name, t in (("query", query), ("key", key), ("value", value)):
         if t.dim() < 2:
             raise RuntimeError(
-                "scaled_dot_product_attention: Expected query, key, and value to all be at least 2 dimensional, but got "
-                f"{name}.dim: {t.dim()} instead."
+                "scaled_dot_product_attention: Expected query, key, and value to all be at least 2 dimensional, but "
+                f"got {name}.dim: {t.dim()} instead."
             )
         if t.dtype is not query.dtype:
             raise RuntimeError(
@@ -72,7 +82,9 @@ def scaled_dot_product_attention(
             )
     if attn_mask is not None:
         if is_causal:
-            raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+            raise RuntimeError(
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
+            )
         if attn_mask._array.dtype != bool and attn_mask.dtype is not query.dtype:
             raise RuntimeError(
                 "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "

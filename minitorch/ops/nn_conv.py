@@ -60,7 +60,9 @@ def _conv(nd: int) -> Any:
             if padding not in ("same", "valid"):
                 raise RuntimeError(f"Invalid padding string: '{padding}'")
             padding, input = _named_padding(nd, input, weight, stride, padding, dilation)
-        return _batched(name, nd, input, lambda x: convolution(x, weight, bias, stride, padding, dilation, False, 0, groups))
+        return _batched(
+            name, nd, input, lambda x: convolution(x, weight, bias, stride, padding, dilation, False, 0, groups)
+        )
 
     conv.__name__ = name
     conv.__doc__ = (
@@ -137,9 +139,7 @@ _linear_in_modes = composite(function=False, as_method=False, autocast="lower")(
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """`x1^T W_k x2 + b_k` for each output k: input1 (..., in1), input2 (..., in2), weight (out, in1, in2)."""
     if input1.dim() != input2.dim():
-        raise RuntimeError(
-            f"bilinear(): input dimensions do not match: got {input1.dim()} and {input2.dim()}"
-        )
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.dim()} and {input2.dim()}")
     if input1.shape[:-1] != input2.shape[:-1]:
         raise RuntimeError(
             f"bilinear(): input batch dimensions do not match: got {list(input1.shape)} and {list(input2.shape)}"

@@ -22,7 +22,8 @@ _backward = op("ctc_loss_backward", kernels.ctc_loss_backward, function=False,
 def ctc_loss(
     log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, zero_infinity: bool = False
 ) -> tuple:
-    """The losses (N,) of log_probs (T, N, C), and the target lengths as a Tensor; without N where log_probs has none."""
+    """The losses (N,) of log_probs (T, N, C), and the target lengths as a Tensor; without N where log_probs has
+    none."""
     single = log_probs.dim() == 2
     if single:
         log_probs, targets = log_probs.unsqueeze(1), targets.unsqueeze(0)
@@ -46,7 +47,9 @@ def ctc_loss(
 
 
 def _lengths(lengths: Any) -> Any:
-    return np.atleast_1d(lengths._array if isinstance(lengths, Tensor) else np.asarray(lengths, np.int64)).astype(np.int64)
+    return np.atleast_1d(lengths._array if isinstance(lengths, Tensor) else np.asarray(lengths, np.int64)).astype(
+        np.int64
+    )
 
 
 def _padded(targets: Any, lengths: Any) -> Any:

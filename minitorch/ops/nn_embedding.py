@@ -10,7 +10,9 @@ from .elementwise import where, zeros_like
 from .nn_common import scalar_name
 
 
-def _lookup(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
+def _lookup(
+    weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Any:
     if indices.dtype.kind not in "iu" or indices.dtype.itemsize < 4:
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "

@@ -1,4 +1,5 @@
-"""Losses that are operators of their own (ATen/native/{Loss,LossNLL,LossNLL2d,LossMultiMargin,LossMultiLabelMargin}.cpp).
+"""Losses that are operators of their own
+(ATen/native/{Loss,LossNLL,LossNLL2d,LossMultiMargin,LossMultiLabelMargin}.cpp).
 
 `reduction` is "none", "sum" or "mean". What is a composition of other operators is in `minitorch.nn.functional.loss`.
 """
@@ -26,7 +27,8 @@ mse_loss = op("mse_loss", floating(kernels.mse_loss, "mse_cpu"), autocast="fp32"
               input=lambda grad, input, target, reduction: each(grad, reduction, input) * (2 * (input - target)),
               target=lambda grad, input, target, reduction: each(grad, reduction, input) * (2 * (target - input)),
               )  # fmt: skip
-smooth_l1_loss = op("smooth_l1_loss", kernels.smooth_l1_loss, autocast="fp32", function=False, node="SmoothL1LossBackward0",
+smooth_l1_loss = op("smooth_l1_loss", kernels.smooth_l1_loss, autocast="fp32", function=False,
+                    node="SmoothL1LossBackward0",
                     input=lambda grad, input, target, reduction, beta:
                     each(grad, reduction, input) * _smooth_slope(input - target, beta),
                     target=lambda grad, input, target, reduction, beta:

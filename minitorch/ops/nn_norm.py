@@ -1,4 +1,5 @@
-"""Normalisation over a batch, a layer, groups, instances or a root mean square (ATen/native/{batch,layer,group}_norm.cpp).
+"""Normalisation over a batch, a layer, groups, instances or a root mean square
+(ATen/native/{batch,layer,group}_norm.cpp).
 
 Each is a fused row: one kernel forward and one backward. When the backward pass is itself recorded, its gradients are
 composed of ordinary operators instead (`_gradients`), with the statistics recomputed from the input so that they are
@@ -16,8 +17,11 @@ from .elementwise import rsqrt
 from .nn_common import floating
 
 
-def _gradients(grad: Any, x: Any, weight: Any, needs: tuple, dims: tuple, others: tuple, eps: float, stats: Any = None) -> list:
-    """The gradients for x, weight and bias of `xhat * weight + bias`; `stats`: constant (mean, rstd) instead of x's own."""
+def _gradients(
+    grad: Any, x: Any, weight: Any, needs: tuple, dims: tuple, others: tuple, eps: float, stats: Any = None
+) -> list:
+    """The gradients for x, weight and bias of `xhat * weight + bias`; `stats`: constant (mean, rstd) instead of x's
+    own."""
     if stats is None:
         centred = x - x.mean(dims, True)
         rstd = rsqrt((centred * centred).mean(dims, True) + eps)
@@ -59,7 +63,12 @@ native_layer_norm = op(
 
 @composite(as_method=False)
 def layer_norm(
-    input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enable: bool = True
+    input: Any,
+    normalized_shape: Any,
+    weight: Any = None,
+    bias: Any = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
 ) -> Any:
     """`(x - mean) / sqrt(var + eps) * weight + bias` over the last dimensions, whose sizes are `normalized_shape`."""
     shape = _check_normalized_shape(input, normalized_shape, weight=weight, bias=bias)
@@ -195,8 +204,8 @@ native_batch_norm = op(
 
 @composite(as_method=False)
 def batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float,
-    cudnn_enabled: bool = True,
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
+    eps: float, cudnn_enabled: bool = True,
 ) -> Any:  # fmt: skip
     """Each channel of (N, C, ...) normalised by the batch's statistics, or (not `training`) by the running ones.
 

@@ -57,9 +57,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if nd not in (1, 2, 3) or input.dim() not in (nd + 1, nd + 2):
-        raise NotImplementedError(
-            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now"
-        )
+        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
     taps: list = []
     for i in range(nd):
         before, after, size = pad[2 * i], pad[2 * i + 1], input.shape[-1 - i]
@@ -87,7 +85,8 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
 
 
 def upsample(input: Any, size: tuple, mode: str, align_corners: bool, scales: Any, antialias: bool) -> Any:
-    """Interpolate the spatial dimensions of (N, C, *spatial) to `size`; scales: the factors that were given, or None."""
+    """Interpolate the spatial dimensions of (N, C, *spatial) to `size`; scales: the factors that were given, or
+    None."""
     nd = len(size)
     if 0 in input.shape[1:] or min(size) < 1:
         raise RuntimeError(
@@ -131,20 +130,24 @@ def _unshuffle(input: Any, downscale_factor: int) -> Any:
 
 def _checked_shuffle(input: Any, upscale_factor: int) -> Any:
     if input.ndim < 3:
-        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
+        raise RuntimeError(
+            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
+        )
     if upscale_factor <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {upscale_factor}")
     if input.shape[-3] % upscale_factor**2:
         raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
-            f"input.size(-3)={input.shape[-3]} is not divisible by {upscale_factor**2}"
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+            f"but input.size(-3)={input.shape[-3]} is not divisible by {upscale_factor**2}"
         )
     return _shuffle(input, upscale_factor)
 
 
 def _checked_unshuffle(input: Any, downscale_factor: int) -> Any:
     if input.ndim < 3:
-        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
+        raise RuntimeError(
+            f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
+        )
     if downscale_factor <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {downscale_factor}")
     for name, size in zip(("height", "width"), input.shape[-2:], strict=True):
@@ -168,7 +171,9 @@ def _mix(input: Any, groups: int) -> Any:
     if groups <= 0:
         raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     if input.shape[1] % groups:
-        raise RuntimeError(f"Number of channels must be divisible by groups. Got {input.shape[1]} channels and {groups} groups.")
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {input.shape[1]} channels and {groups} groups."
+        )
     n, c = input.shape[:2]
     x = input.reshape(n, groups, c // groups, *input.shape[2:])
     return np.ascontiguousarray(x.swapaxes(1, 2)).reshape(input.shape)
@@ -182,7 +187,8 @@ channel_shuffle = op("channel_shuffle", _mix, as_method=False, shaped=True,
 
 
 def affine_grid(theta: Any, size: Any, align_corners: bool = False) -> Any:
-    """Places for `grid_sample`, (N, *spatial, d): those of the output `size` (N, C, *spatial) mapped by theta (N, d, d + 1)."""
+    """Places for `grid_sample`, (N, *spatial, d): those of the output `size` (N, C, *spatial) mapped by theta (N, d,
+    d + 1)."""
     n, _, *spatial = size
     axes = []
     for length in spatial:

@@ -116,9 +116,7 @@ def max_pool1d_with_indices(
 
 def _check_1d(name: str, input: Any) -> None:
     if input.dim() not in (2, 3):
-        raise RuntimeError(
-            f"{name}() Expected 2D or 3D input tensor, but got {list(input.shape)}"
-        )
+        raise RuntimeError(f"{name}() Expected 2D or 3D input tensor, but got {list(input.shape)}")
 
 
 def _in_a_row(name: str, argument: str, value: Any, other: int) -> Any:

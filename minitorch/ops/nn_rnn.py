@@ -68,7 +68,9 @@ def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b
 # ---- one layer over a sequence --------------------------------------------------------------------------------------
 
 
-def _composed(gates: Any, h: Any, c: Any, w_hh: Any, b_hh: Any, sizes: Any, reverse: bool, mode: str, w_hr: Any = None) -> tuple:
+def _composed(
+    gates: Any, h: Any, c: Any, w_hh: Any, b_hh: Any, sizes: Any, reverse: bool, mode: str, w_hr: Any = None
+) -> tuple:
     """What the fused row computes, step by step of ordinary operators."""
     step, outputs = _STEPS[mode], []
     for n, at in kernels._steps(sizes, reverse):

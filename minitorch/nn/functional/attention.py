@@ -21,9 +21,9 @@ def multi_head_attention_forward(
 ):  # fmt: skip
     """Attention of several heads side by side (Vaswani et al. 2017).
 
-    query (L, N, E), key (S, N, Ek), value (S, N, Ev), or all without N; `key_padding_mask` (N, S) and `attn_mask` (L, S) or
-    (N * heads, L, S) are boolean (True: may not be looked at) or added to the scores. Returns the output and, with
-    `need_weights`, the attention weights (N, L, S), averaged over the heads unless told otherwise.
+    query (L, N, E), key (S, N, Ek), value (S, N, Ev), or all without N; `key_padding_mask` (N, S) and `attn_mask` (L,
+    S) or (N * heads, L, S) are boolean (True: may not be looked at) or added to the scores. Returns the output and,
+    with `need_weights`, the attention weights (N, L, S), averaged over the heads unless told otherwise.
     """
     batched = _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
@@ -84,7 +84,9 @@ def multi_head_attention_forward(
     source = k.shape[1]
     if key_padding_mask is not None:
         if tuple(key_padding_mask.shape) != (n, source):
-            raise AssertionError(f"Expected key_padded_mask.shape to be {(n, source)}, but got {key_padding_mask.shape}")
+            raise AssertionError(
+                f"Expected key_padded_mask.shape to be {(n, source)}, but got {key_padding_mask.shape}"
+            )
         key_padding_mask = (
             key_padding_mask.view(n, 1, 1, source).expand(-1, num_heads, -1, -1).reshape(n * num_heads, 1, source)
         )
@@ -150,17 +152,17 @@ def _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {dim}-D query tensor")
     if key.dim() != dim or value.dim() != dim:
         raise AssertionError(
-            f"For {'batched (3-D)' if dim == 3 else 'unbatched (2-D)'} `query`, expected `key` and `value` to be {dim}-D but "
-            f"found {key.dim()}-D and {value.dim()}-D tensors respectively"
+            f"For {'batched (3-D)' if dim == 3 else 'unbatched (2-D)'} `query`, expected `key` and `value` to be "
+            f"{dim}-D but found {key.dim()}-D and {value.dim()}-D tensors respectively"
         )
     if key_padding_mask is not None and key_padding_mask.dim() != dim - 1:
         raise AssertionError(
-            f"For {'batched (3-D)' if dim == 3 else 'unbatched (2-D)'} `query`, expected `key_padding_mask` to be `None` or "
-            f"{dim - 1}-D but found {key_padding_mask.dim()}-D tensor instead"
+            f"For {'batched (3-D)' if dim == 3 else 'unbatched (2-D)'} `query`, expected `key_padding_mask` to be "
+            f"`None` or {dim - 1}-D but found {key_padding_mask.dim()}-D tensor instead"
         )
     if attn_mask is not None and attn_mask.dim() not in (2, 3):
         raise AssertionError(
-            f"For {'batched (3-D)' if dim == 3 else 'unbatched (2-D)'} `query`, expected `attn_mask` to be `None`, 2-D or 3-D "
-            f"but found {attn_mask.dim()}-D tensor instead"
+            f"For {'batched (3-D)' if dim == 3 else 'unbatched (2-D)'} `query`, expected `attn_mask` to be `None`, "
+            f"2-D or 3-D but found {attn_mask.dim()}-D tensor instead"
         )
     return dim == 3

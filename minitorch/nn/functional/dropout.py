@@ -58,8 +58,8 @@ def _warn(name, input, dims, n):
         warnings.warn(
             f"{name}: Received a {input.dim()}-D input to {name}, which is deprecated and will result in an error in a "
             f"future release. To retain the behavior and silence this warning, please use dropout instead. Note that "
-            f"{name} exists to provide channel-wise dropout on inputs with {n} spatial dimensions, a channel dimension, "
-            "and an optional batch dimension.",
+            f"{name} exists to provide channel-wise dropout on inputs with {n} spatial dimensions, a channel "
+            "dimension, and an optional batch dimension.",
             stacklevel=3,
         )
 

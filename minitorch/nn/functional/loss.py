@@ -31,7 +31,8 @@ def reduction_of(size_average, reduce, reduction, valid=("none", "mean", "sum"))
     if size_average is not None or reduce is not None:
         reduction = ("none" if reduce is False else "sum" if size_average is False else "mean")  # fmt: skip
         warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=3
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            stacklevel=3,
         )
     if reduction not in valid:
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -86,7 +87,9 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     input, target = _same_size(input, target)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    return l1_loss(input, target, reduction=reduction) if beta == 0 else ops.smooth_l1_loss(input, target, reduction, beta)
+    return (
+        l1_loss(input, target, reduction=reduction) if beta == 0 else ops.smooth_l1_loss(input, target, reduction, beta)
+    )
 
 
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
@@ -137,7 +140,9 @@ def _nll(input, target, weight, ignore_index, reduction):
     if dim < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {dim})")
     if dim != 1 and input.shape[0] != target.shape[0]:
-        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
+        raise ValueError(
+            f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})."
+        )
     classes = input.shape[0 if dim == 1 else 1]
     if weight is not None and weight.shape != (classes,):
         raise RuntimeError(
@@ -147,17 +152,13 @@ def _nll(input, target, weight, ignore_index, reduction):
     if target._array.dtype not in (np.int64, np.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_name(target._array)}")
     if weight is not None and weight.dtype is not input.dtype:
-        raise RuntimeError(
-            f"expected scalar type {scalar_name(input._array)} but found {scalar_name(weight._array)}"
-        )
+        raise RuntimeError(f"expected scalar type {scalar_name(input._array)} but found {scalar_name(weight._array)}")
     if dim <= 2:
         if target.dim() > 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         return ops.nll_loss(input, target, weight, reduction, ignore_index)
     if input.shape[2:] != target.shape[1:]:
-        raise RuntimeError(
-            f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}"
-        )
+        raise RuntimeError(f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}")
     if dim == 4:
         return ops.nll_loss2d(input, target, weight, reduction, ignore_index)
     n, c = input.shape[:2]
@@ -172,13 +173,21 @@ def cross_entropy(
     input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
     label_smoothing=0.0,
 ):  # fmt: skip
-    """`-w[t] * log_softmax(x)[t]` for scores (N, C, ...); the target is classes (N, ...), or probabilities of input's shape.
+    """`-w[t] * log_softmax(x)[t]` for scores (N, C, ...); the target is classes (N, ...), or probabilities of input's
+    shape.
 
-    `label_smoothing` spreads that much of each target evenly over all classes. A mean is one over the weights of targets
-    that are not `ignore_index`."""
+    `label_smoothing` spreads that much of each target evenly over all classes. A mean is one over the weights of
+    targets that are not `ignore_index`."""
     reduction = reduction_of(size_average, reduce, reduction)
     x, t = input._array, target._array
-    if x.ndim == 2 and t.ndim == 1 and len(x) == len(t) and weight is None and label_smoothing == 0 and t.dtype.kind == "i":
+    if (
+        x.ndim == 2
+        and t.ndim == 1
+        and len(x) == len(t)
+        and weight is None
+        and label_smoothing == 0
+        and t.dtype.kind == "i"
+    ):
         return ops.nll_loss(_log_softmax(input, 1), target, None, reduction, ignore_index)  # the ordinary classifier
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
@@ -333,9 +342,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
 
 
 @in_float32_under_autocast
-def multi_margin_loss(
-    input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"
-):
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """`sum_i max(0, margin - x_t + x_i)^p / C` over the other classes i."""
     reduction = reduction_of(size_average, reduce, reduction)
     if p not in (1, 2):
@@ -345,12 +352,14 @@ def multi_margin_loss(
     if input.dim() == 0:
         input = input.reshape(1)
     if input.dim() not in (1, 2) or 0 in input.shape[-1:]:
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
+        )
     batch = input.shape[0] if input.dim() == 2 else 1
     if target.dim() > 1 or target.numel() != batch:
         raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
-            f"Expected target size [{batch}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
+            f"size). Expected target size [{batch}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
         )
     if weight is not None and weight.numel() != input.shape[-1]:
         raise RuntimeError(f"inconsistent weight size, expected {input.shape[-1]} but got {list(weight.shape)}")
@@ -361,7 +370,8 @@ def multi_margin_loss(
 
 @in_float32_under_autocast
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """`sum max(0, 1 - x_y + x_i) / C` over classes y that the target lists (before its first -1) and i that it does not."""
+    """`sum max(0, 1 - x_y + x_i) / C` over classes y that the target lists (before its first -1) and i that it does
+    not."""
     reduction = reduction_of(size_average, reduce, reduction)
     if input.dim() > 2 or (input.dim() and input.shape[-1] == 0):
         raise RuntimeError(
@@ -372,9 +382,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     return ops.multilabel_margin_loss(input, target, reduction)
 
 
-def multilabel_soft_margin_loss(
-    input, target, weight=None, size_average=None, reduce=None, reduction="mean"
-):
+def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over classes of the logistic losses of (N, C) scores against 0/1 targets."""
     reduction = reduction_of(size_average, reduce, reduction)
     losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
@@ -387,13 +395,12 @@ def multilabel_soft_margin_loss(
 def triplet_margin_loss(
     anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
 ):
-    """`max(0, |a - p| - |a - n| + margin)`; `swap`: the negative's distance is the smaller of those from a and from p."""
+    """`max(0, |a - p| - |a - n| + margin)`; `swap`: the negative's distance is the smaller of those from a and from
+    p."""
     reduction = reduction_of(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    return _triplet(
-        anchor, positive, negative, lambda x, y: pairwise_distance(x, y, p, eps), margin, swap, reduction
-    )
+    return _triplet(anchor, positive, negative, lambda x, y: pairwise_distance(x, y, p, eps), margin, swap, reduction)
 
 
 def triplet_margin_with_distance_loss(
@@ -420,13 +427,12 @@ def _triplet(anchor, positive, negative, distance, margin, swap, reduction):
 
 
 @in_float32_under_autocast
-def ctc_loss(
-    log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False
-):
-    """Connectionist temporal classification (Graves et al. 2006): minus the log of the total probability of all alignments.
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+    """Connectionist temporal classification (Graves et al. 2006): minus the log of the total probability of all
+    alignments.
 
-    log_probs (T, N, C) or (T, C), targets (N, S) or concatenated, lengths (N,). A mean is one over losses divided by target
-    lengths; `zero_infinity` replaces what cannot be aligned."""
+    log_probs (T, N, C) or (T, C), targets (N, S) or concatenated, lengths (N,). A mean is one over losses divided by
+    target lengths; `zero_infinity` replaces what cannot be aligned."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     losses, lengths = _ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)

@@ -41,9 +41,7 @@ def instance_norm(
         for n in input.shape[2:]:
             values *= n
         if values == 1:
-            raise ValueError(
-                f"Expected more than 1 spatial element when training, got input size {input.shape}"
-            )
+            raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     return ops.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
 
 

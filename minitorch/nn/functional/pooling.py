@@ -19,9 +19,7 @@ def _max_pool(nd):
     rows = {1: ops.max_pool1d_with_indices, **ops.max_pool}
     row = rows[nd]
 
-    def with_indices(
-        input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
-    ):
+    def with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         return row(input, kernel_size, stride, padding, dilation, ceil_mode)
 
     def pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -164,7 +162,9 @@ def _max_unpool(nd):
         return ops.max_unpool[2](input.unsqueeze(-2), indices.unsqueeze(-2), (1, *size)).squeeze(-2)
 
     unpool.__name__ = f"max_unpool{nd}d"
-    unpool.__doc__ = "Each maximum put back where it was, zeros elsewhere; `output_size` settles what rounding left open."
+    unpool.__doc__ = (
+        "Each maximum put back where it was, zeros elsewhere; `output_size` settles what rounding left open."
+    )
     return unpool
 
 
@@ -184,9 +184,7 @@ def _unpool_size(input, kernel, stride, padding, wanted):
     for d in range(nd):
         low, high = default[d] - stride[d], default[d] + stride[d]
         if not low < wanted[d] < high:
-            raise ValueError(
-                f'invalid output_size "{wanted}" (dim {d} must be between {low} and {high})'
-            )
+            raise ValueError(f'invalid output_size "{wanted}" (dim {d} must be between {low} and {high})')
     return tuple(wanted)
 
 

@@ -7,9 +7,7 @@ from minitorch.ops.nn_embedding import one_hot
 __all__ = ["embedding", "embedding_bag", "one_hot"]
 
 
-def embedding(
-    input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False
-):
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """`weight[input]`: indices (...) and a table (V, d) give (..., d).
 
     `padding_idx`: a row that gets no gradient; `max_norm`: rows looked up are first scaled down to it, in place;
@@ -39,8 +37,8 @@ def embedding_bag(
     `input` (B, n): every row a bag; or (N,) with `offsets` (B,), where each bag begins."""
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same "
-            f"shape as the input ({input.shape})"
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
+            f"same shape as the input ({input.shape})"
         )
     if input.dim() == 2:
         if offsets is not None:

@@ -22,8 +22,8 @@ def interpolate(
 ):  # fmt: skip
     """The spatial dimensions of (N, C, *spatial) resized to `size`, or by `scale_factor`.
 
-    mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear" or "area" (means). `align_corners`: the
-    corner pixels' centres, rather than the image's outer edges, are the fixed points."""
+    mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear" or "area" (means). `align_corners`:
+    the corner pixels' centres, rather than the image's outer edges, are the fixed points."""
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
             raise ValueError(
@@ -66,8 +66,8 @@ def _each(name, value, input, nd):
         return None if value is None else [value] * nd
     if len(value) != nd:
         raise ValueError(
-            f"Input and {'output' if name == 'size' else name} must have the same number of spatial dimensions, but got "
-            f"input with spatial dimensions of {list(input.shape[2:])} and "
+            f"Input and {'output' if name == 'size' else name} must have the same number of spatial dimensions, but "
+            f"got input with spatial dimensions of {list(input.shape[2:])} and "
             f"{'output size' if name == 'size' else 'scale_factor'} of {value}."
         )
     return list(value)
@@ -81,13 +81,17 @@ def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=
 
 def upsample_nearest(input, size=None, scale_factor=None):
     """`interpolate` with mode "nearest"."""
-    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
     """`interpolate` with mode "bilinear" and aligned corners."""
-    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 

@@ -1,7 +1,7 @@
 """Modules that only hold arguments: `nn.LeakyReLU(0.2)` is `F.leaky_relu` with its second argument put aside.
 
-Most activations and all losses are of this kind, so they are rows (`holding(F.leaky_relu)`) and not classes written out:
-the arguments, their defaults, the signature and the documentation are the function's own.
+Most activations and all losses are of this kind, so they are rows (`holding(F.leaky_relu)`) and not classes written
+out: the arguments, their defaults, the signature and the documentation are the function's own.
 """
 
 import inspect
@@ -13,9 +13,7 @@ _LEGACY = ("size_average", "reduce")  # how `reduction` was once spelled
 _BUFFERS = ("weight", "pos_weight")
 
 
-def holding(
-    function, name, module, inputs=1, held=None, base=Module, check=None, repr_bare=False, repr_nothing=False
-):
+def holding(function, name, module, inputs=1, held=None, base=Module, check=None, repr_bare=False, repr_nothing=False):
     """The class `name` (of the Python module `module`) whose instances hold arguments of `function`.
 
     `inputs`: how many arguments, the first ones, are left for `forward`. `held` names those to hold where they are not
@@ -25,9 +23,7 @@ def holding(
     held = [*parameters][inputs:] if held is None else held
     spare = [n for n in held if n not in _LEGACY]
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    signature = inspect.Signature(
-        [parameters[n].replace(kind=kind, annotation=inspect.Parameter.empty) for n in held]
-    )
+    signature = inspect.Signature([parameters[n].replace(kind=kind, annotation=inspect.Parameter.empty) for n in held])
     self_parameter = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
 
     def __init__(self, *args, **kwargs):

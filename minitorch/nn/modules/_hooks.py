@@ -141,7 +141,8 @@ class Hookable:
         )
 
     def register_full_backward_pre_hook(self, hook, prepend=False):
-        """Call `hook(module, grad_output) -> None or new grad_output` when the gradient reaches the module's outputs."""
+        """Call `hook(module, grad_output) -> None or new grad_output` when the gradient reaches the module's
+        outputs."""
         return register(self._backward_pre_hooks, hook, prepend=prepend)
 
     def register_full_backward_hook(self, hook, prepend=False):
@@ -246,10 +247,11 @@ class BackwardHookFunction(Function):
 
 
 class BackwardHook:
-    """Two identity nodes around one call of a module: gradients of its outputs pass the second, of its inputs the first.
+    """Two identity nodes around one call of a module: gradients of its outputs pass the second, of its inputs the
+    first.
 
-    The node at the outputs stores their gradients (after the pre-hooks); the node at the inputs, which the backward pass
-    reaches later, calls the user's hooks with both.
+    The node at the outputs stores their gradients (after the pre-hooks); the node at the inputs, which the backward
+    pass reaches later, calls the user's hooks with both.
     """
 
     def __init__(self, module, hooks, pre_hooks):
@@ -354,8 +356,11 @@ def attach_regular_hooks(module, hooks, args, result):
         node.register_hook(lambda grad_input, grad_output, hook=hook: hook(module, grad_input, grad_output))
     problem = regular_hook_problem(args, result, node)
     if problem:
-        warnings.warn(f"{problem} Please use register_full_backward_hook to get the documented behavior.",
-                      FutureWarning, stacklevel=4)
+        warnings.warn(
+            f"{problem} Please use register_full_backward_hook to get the documented behavior.",
+            FutureWarning,
+            stacklevel=4,
+        )
 
 
 def regular_hook_problem(args, result, node):
@@ -386,7 +391,6 @@ def regular_hook_problem(args, result, node):
         )
     if {arg.grad_fn for arg in args} - {None} != {edge[0] for edge in node.next_functions}:
         return (
-            "Using a non-full backward hook when the forward contains multiple autograd Nodes "
-            f"{deprecated} grad_input."
+            f"Using a non-full backward hook when the forward contains multiple autograd Nodes {deprecated} grad_input."
         )
     return None

@@ -1,7 +1,8 @@
 """What a module remembers: `state_dict` and `load_state_dict`, and their extension points.
 
-Mirrors the state half of torch/nn/modules/module.py. A state dict is an OrderedDict from dotted names to tensors, with
-the `_version` of every module in its attribute `_metadata`, so that a module can load what an older version of it saved.
+Mirrors the state half of torch/nn/modules/module.py. A state dict is an OrderedDict from dotted names to tensors,
+with the `_version` of every module in its attribute `_metadata`, so that a module can load what an older version of
+it saved.
 """
 
 import warnings
@@ -68,8 +69,8 @@ class Stateful:
     def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
         """All parameters and persistent buffers of this module and its submodules, by dotted name.
 
-        The tensors are the module's own, detached (not with `keep_vars`). `destination`: the dict to fill, made when None;
-        `prefix` is put before every name.
+        The tensors are the module's own, detached (not with `keep_vars`). `destination`: the dict to fill, made when
+        None; `prefix` is put before every name.
         """
         if args:
             warnings.warn("Positional args are being deprecated, use kwargs instead.", FutureWarning, stacklevel=2)
@@ -118,8 +119,8 @@ class Stateful:
     def load_state_dict(self, state_dict, strict=True, assign=False):
         """Copy the tensors of `state_dict` into the parameters and buffers of the same names.
 
-        With `strict` a missing or unexpected name raises RuntimeError; a shape that does not fit always does. With `assign`
-        the tensors themselves become the module's, instead of being copied. Returns the named tuple
+        With `strict` a missing or unexpected name raises RuntimeError; a shape that does not fit always does. With
+        `assign` the tensors themselves become the module's, instead of being copied. Returns the named tuple
         `(missing_keys, unexpected_keys)`.
         """
         if not isinstance(state_dict, Mapping):

@@ -99,8 +99,9 @@ class Softmax2d(Module):
 class MultiheadAttention(Module):
     """Attention of `num_heads` heads side by side (Vaswani et al. 2017): see `F.multi_head_attention_forward`.
 
-    query (L, N, E), key (S, N, Ek), value (S, N, Ev), batch in front with `batch_first`, or without N. Returns the output
-    (like query) and, with `need_weights`, the weights (N, L, S), averaged over the heads unless told otherwise.
+    query (L, N, E), key (S, N, Ek), value (S, N, Ev), batch in front with `batch_first`, or without N. Returns the
+    output (like query) and, with `need_weights`, the weights (N, L, S), averaged over the heads unless told
+    otherwise.
     """
 
     def __init__(
@@ -202,5 +203,3 @@ def swap_once(query, key, value):
             value = key
         return query, key, value
     return query.transpose(1, 0), key.transpose(1, 0), value.transpose(1, 0)
-
-

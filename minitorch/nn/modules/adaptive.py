@@ -21,9 +21,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     `div_value` times smaller than the one before.
     """
 
-    def __init__(
-        self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None
-    ):
+    def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
         super().__init__()
         cutoffs = list(cutoffs)
         if not cutoffs:
@@ -62,8 +60,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         batched = target_.dim() == 1
         if input_.dim() != target_.dim() + 1:
             raise RuntimeError(
-                f"{target_.dim()}D target tensor expects {target_.dim() + 1}D input tensors, but found inputs with size "
-                f"{input_.shape}"
+                f"{target_.dim()}D target tensor expects {target_.dim() + 1}D input tensors, but found inputs with "
+                f"size {input_.shape}"
             )
         if batched and input_.shape[0] != target_.shape[0]:
             raise RuntimeError("Input and target should have the same size in the batch dimension.")

@@ -125,9 +125,7 @@ class Sequential(ModuleSequence):
 
     def _check_other(self, other):
         if not isinstance(other, Sequential):
-            raise ValueError(
-                f"add operator supports only objects of Sequential class, but {type(other)} is given."
-            )
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
 
     def _check_times(self, times):
         if not isinstance(times, int):
@@ -296,9 +294,7 @@ class ParameterList(Module):
     def extend(self, values):
         """Add every entry of an iterable (not a tensor) at the end; returns self."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
-            raise TypeError(
-                f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}"
-            )
+            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
         for value in values:
             self.append(value)
         return self
@@ -378,7 +374,7 @@ class ParameterDict(Module):
 
     def get(self, key, default=None):
         """The value at `key`, or `default`."""
-        return self[key] if key in self else default
+        return self[key] if key in self else default  # noqa: SIM401 - this is `get`
 
     def fromkeys(self, keys, default=None):
         """A new ParameterDict with `default` at every key."""

@@ -25,8 +25,8 @@ class _ConvNd(Module):
     ]  # fmt: skip
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride, padding, dilation, transposed, output_padding, groups, bias,
-        padding_mode, device=None, dtype=None,
+        self, in_channels, out_channels, kernel_size, stride, padding, dilation, transposed, output_padding, groups,
+        bias, padding_mode, device=None, dtype=None,
     ):  # fmt: skip
         super().__init__()
         if groups <= 0:

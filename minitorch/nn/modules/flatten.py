@@ -42,7 +42,8 @@ class Unflatten(Module):
         for i, size in enumerate(sizes):
             if not isinstance(size, int):
                 raise TypeError(
-                    f"unflattened_size must be tuple of ints, but found element of type {type(size).__name__} at pos {i}"
+                    f"unflattened_size must be tuple of ints, but found element of type {type(size).__name__} at pos "
+                    f"{i}"
                 )
 
     def forward(self, input):

@@ -24,9 +24,7 @@ class LazyModuleMixin:
         for name, tensor in self._own_state().items():
             destination[prefix + name] = tensor if is_lazy(tensor) or keep_vars else tensor.detach()
 
-    def _lazy_load_hook(
-        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-    ):
+    def _lazy_load_hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
         """A state dict with shapes gives its shapes to this module before the values are copied."""
         for name, tensor in itertools.chain(self._parameters.items(), self._buffers.items()):
             saved = state_dict.get(prefix + name)

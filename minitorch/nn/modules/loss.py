@@ -61,7 +61,9 @@ def _check_multi_margin(arguments):
     if arguments["p"] not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     if arguments["weight"] is not None and arguments["weight"].dim() != 1:
-        raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {arguments['weight'].dim()}D instead")
+        raise ValueError(
+            f"MultiMarginLoss: expected weight to be None or 1D tensor, got {arguments['weight'].dim()}D instead"
+        )
 
 
 def _check_triplet_margin(arguments):

@@ -58,9 +58,7 @@ class Module(Hookable, Stateful):
                 raise TypeError(
                     f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
                 )
-        self.__dict__.update(
-            training=True, _parameters={}, _buffers={}, _non_persistent_buffers_set=set(), _modules={}
-        )
+        self.__dict__.update(training=True, _parameters={}, _buffers={}, _non_persistent_buffers_set=set(), _modules={})
         self._init_hooks()
         self._init_state_hooks()
         if self.call_super_init:
@@ -326,7 +324,8 @@ class Module(Hookable, Stateful):
         return self
 
     def to(self, *args, **kwargs):
-        """Move to a device and cast floating point tensors: `to(device)`, `to(dtype)`, `to(device, dtype)`, `to(tensor)`."""
+        """Move to a device and cast floating point tensors: `to(device)`, `to(dtype)`, `to(device, dtype)`,
+        `to(tensor)`."""
         device, dtype, non_blocking, memory_format = parse_to(*args, **kwargs)
         if dtype is not None and not dtype.is_floating_point:
             raise TypeError(

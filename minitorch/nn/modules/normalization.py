@@ -1,4 +1,5 @@
-"""Normalisation over a layer, groups, a root mean square or neighbouring channels (torch/nn/modules/normalization.py)."""
+"""Normalisation over a layer, groups, a root mean square or neighbouring channels
+(torch/nn/modules/normalization.py)."""
 
 import numbers
 
@@ -66,7 +67,8 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Each of `num_groups` groups of channels of (N, C, ...) normalised by itself, then scaled and shifted per channel."""
+    """Each of `num_groups` groups of channels of (N, C, ...) normalised by itself, then scaled and shifted per
+    channel."""
 
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
 

@@ -105,9 +105,7 @@ class AvgPool1d(_AvgPoolNd):
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
     def forward(self, input):
-        return F.avg_pool1d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
-        )
+        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
 class _AvgPool(_AvgPoolNd):
@@ -145,9 +143,7 @@ class _FractionalMaxPoolNd(Module):
 
     nd: int
 
-    def __init__(
-        self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
-    ):
+    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
         super().__init__()
         name, each = type(self).__name__, _ntuple(self.nd)
         if output_size is None and output_ratio is None:

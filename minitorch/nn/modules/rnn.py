@@ -24,7 +24,8 @@ class RNNBase(Module):
     """
 
     __constants__ = [
-        "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size",
+        "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional",
+        "proj_size",
     ]  # fmt: skip
 
     def __init__(
@@ -291,7 +292,9 @@ class RNNCellBase(Module):
             if h.shape[0] != x.shape[0]:
                 raise RuntimeError(f"Input batch size {x.shape[0]} doesn't match hidden0 batch size {h.shape[0]}")
             if h.shape[1] != self.hidden_size:
-                raise RuntimeError(f"hidden0 has inconsistent hidden_size: got {h.shape[1]}, expected {self.hidden_size}")
+                raise RuntimeError(
+                    f"hidden0 has inconsistent hidden_size: got {h.shape[1]}, expected {self.hidden_size}"
+                )
 
 
 class RNNCell(RNNCellBase):

@@ -92,8 +92,8 @@ class TransformerEncoderLayer(_Layer):
         batch_first=False, norm_first=False, bias=True, device=None, dtype=None,
     ):  # fmt: skip
         super().__init__(
-            ["self_attn"], d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first,
-            bias, device, dtype,
+            ["self_attn"], d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
+            norm_first, bias, device, dtype,
         )  # fmt: skip
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
@@ -223,9 +223,7 @@ class Transformer(Module):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(
-            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
-        )
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
         return self.decoder(
             tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, tgt_is_causal,
             memory_is_causal,
@@ -235,5 +233,3 @@ class Transformer(Module):
     def generate_square_subsequent_mask(sz, device=None, dtype=None):
         """The mask (sz, sz) that hides what comes later."""
         return _generate_square_subsequent_mask(sz, device, dtype)
-
-

@@ -13,13 +13,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-class PackedSequence(
-    namedtuple("PackedSequence_", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
-):
+class PackedSequence(namedtuple("PackedSequence_", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])):
     """Sequences, longest first, without padding: `data` holds step 0 of all, then step 1 of those that have one, ...
 
-    `batch_sizes[t]` (int64, on the CPU) says how many have a step t; `sorted_indices` and `unsorted_indices`, where given,
-    how they were sorted by length, and back. Made by `pack_padded_sequence` and `pack_sequence`.
+    `batch_sizes[t]` (int64, on the CPU) says how many have a step t; `sorted_indices` and `unsorted_indices`, where
+    given, how they were sorted by length, and back. Made by `pack_padded_sequence` and `pack_sequence`.
     """
 
     def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
@@ -96,12 +94,14 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
             f"(batch_size={steps_first.shape[1]})"
         )
     if counts.size == 0 or counts[-1] <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
+        )
     if (counts[:-1] < counts[1:]).any():
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do "
-            "not need ONNX exportability."
+            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you "
+            "do not need ONNX exportability."
         )
     alive = np.arange(counts[0])[:, None] < counts
     steps, which = np.nonzero(alive)
