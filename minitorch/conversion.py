@@ -15,7 +15,7 @@ import numpy as np
 from . import devices, dtypes
 from .creation import LIMITS, check_options, dtype_of, finish
 from .dispatch import FUNCTIONS, legacy_scalar
-from .ops import shape as _casts  # noqa: F401 - Tensor.to
+from .ops import copies as _casts  # noqa: F401 - Tensor.to
 from .tensor import Tensor, method, wrap
 
 f8 = np.float64

@@ -164,7 +164,7 @@ def jacobian(
 
 
 def _stacked(columns: list, output: Tensor, input: Tensor) -> Tensor:
-    from ..ops.shape import stack
+    from ..ops.copies import stack
 
     shape = (*output.shape, *input.shape)
     if not columns:

@@ -9,19 +9,17 @@ import numpy as np
 from ..dispatch import Tensor, composite, op
 from ..kernels.shape import check_dim
 from ..tensor import wrap
+from .copies import cat, flip, stack
 from .elementwise import isnan, where, zeros_like
 from .reduce import sum
 from .shape import (
     broadcast_tensors,
-    cat,
     diagonal,
     expand,
-    flip,
     narrow,
     reshape,
     select,
     slice_,
-    stack,
     tensor_split,
     transpose,
     unsqueeze,

@@ -10,8 +10,19 @@ from ..dispatch import FUNCTIONS, Tensor, composite, ndarray, op
 from ..kernels import index as kernels
 from ..kernels.shape import check_dim
 from ..tensor import method, wrap
+from .copies import copy_
 from .elementwise import where, zeros_like
-from .shape import alias, copy_, expand, reshape, select, slice_, sum_to, unsqueeze, unsqueeze_dims, zeros
+from .shape import (
+    alias,
+    expand,
+    reshape,
+    select,
+    slice_,
+    sum_to,
+    unsqueeze,
+    unsqueeze_dims,
+    zeros,
+)
 
 # ---- advanced indexing --------------------------------------------------------------------------------------------
 
@@ -258,7 +269,7 @@ def _padded(grad: Any, src: Any) -> Any:
     """src may be larger than the index: what was not read has no gradient."""
     if not hasattr(src, "shape") or tuple(grad.shape) == tuple(src.shape):
         return grad
-    from .shape import cat
+    from .copies import cat
 
     for d, (n, m) in enumerate(zip(grad.shape, src.shape, strict=True)):
         if n != m:

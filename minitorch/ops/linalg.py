@@ -7,9 +7,10 @@ import numpy as np
 from ..codegen import FAST
 from ..dispatch import Tensor, composite, op
 from ..kernels import linalg as kernels
+from .copies import contiguous
 from .elementwise import mul, scaled
 from .reduce import sum
-from .shape import _permute, _unsafe_view, contiguous, expand, reshape, squeeze, t, transpose, unsqueeze
+from .shape import _permute, _unsafe_view, expand, reshape, squeeze, t, transpose, unsqueeze
 
 
 def _shapes(name: str, *arrays: Any) -> None:

@@ -10,9 +10,10 @@ from ..kernels import activations as kernels
 from ..kernels import elementwise, piecewise
 from ..kernels import softmax as softmax_kernels
 from ..tensor import check_dim
+from .copies import cat
 from .elementwise import clamp, exp, relu, sigmoid, tanh, where, zeros_like
 from .nn_common import floating, fused
-from .shape import cat, chunk
+from .shape import chunk
 
 # ---- made of pieces -----------------------------------------------------------------------------------------------
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from ..dispatch import Tensor, composite, op
 from ..kernels import rnn as kernels
+from .copies import cat, stack
 from .elementwise import relu, sigmoid, tanh
 from .linalg import matmul
 from .nn_conv import linear
 from .nn_dropout import dropout as drop
-from .shape import cat, stack
 
 # ---- one step -----------------------------------------------------------------------------------------------------
 

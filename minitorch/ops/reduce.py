@@ -75,7 +75,8 @@ _prod_dim = op("prod_dim", kernels.prod, autocast="fp32", function=False, node="
 
 def _others_product(input: Any, dim: int) -> Any:
     """For each element the product of the others along dim, also where elements are zero."""
-    from .shape import cat, flip, narrow
+    from .copies import cat, flip
+    from .shape import narrow
 
     if input.ndim == 0:
         return ones(input)
@@ -254,7 +255,7 @@ cumprod = op("cumprod", kernels.cumprod, inplace=True,
 
 
 def _reverse_cumsum(grad: Any, dim: int) -> Any:
-    from .shape import flip
+    from .copies import flip
 
     return flip(cumsum(flip(grad, (dim,)), dim), (dim,)) if grad.ndim else grad
 
@@ -266,7 +267,8 @@ def _cumprod_gradient(grad: Any, input: Any, dim: int, result: Any) -> Any:
     array = getattr(input, "_array", input)
     if not isinstance(input, Tensor) and np.all(array != 0):
         return _reverse_cumsum(grad * result, dim) / input
-    from .shape import cat, narrow, stack
+    from .copies import cat, stack
+    from .shape import narrow
 
     n = input.shape[dim]
     if n == 0:

@@ -220,7 +220,7 @@ def _logcumsumexp_slope(grad: Any, input: Any, result: Any, dim: int) -> Any:
     """exp(x[i] + log of the sum over k >= i of grad[k] * exp(-y[k])), for the two signs of grad apart."""
     if input.ndim == 0:
         return grad
-    from .shape import flip
+    from .copies import flip
 
     def part(chosen: Any) -> Any:
         lowest = float(np.finfo(np.float32 if input.dtype.itemsize < 8 else np.float64).min)

@@ -5,10 +5,10 @@ import math
 from minitorch.nn.functional.activation import softmax
 from minitorch.nn.functional.dropout import dropout
 from minitorch.nn.functional.vision import pad
+from minitorch.ops.copies import cat
 from minitorch.ops.linalg import baddbmm, bmm
 from minitorch.ops.nn_attention import scaled_dot_product_attention
 from minitorch.ops.nn_conv import linear
-from minitorch.ops.shape import cat
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 

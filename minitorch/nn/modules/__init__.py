@@ -22,3 +22,5 @@ from minitorch.nn.modules.rnn import *  # noqa: F403
 from minitorch.nn.modules.sparse import *  # noqa: F403
 from minitorch.nn.modules.transformer import *  # noqa: F403
 from minitorch.nn.modules.upsampling import *  # noqa: F403
+
+__all__ = [name for name, value in list(globals().items()) if isinstance(value, type)]  # the layers, not the files

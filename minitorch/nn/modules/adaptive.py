@@ -7,7 +7,7 @@ from minitorch.nn import functional as F
 from minitorch.nn.modules.container import ModuleList, Sequential
 from minitorch.nn.modules.linear import Linear
 from minitorch.nn.modules.module import Module
-from minitorch.ops.shape import cat
+from minitorch.ops.copies import cat
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 

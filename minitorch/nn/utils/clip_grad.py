@@ -5,8 +5,8 @@ import warnings
 
 from minitorch.autograd.grad_mode import no_grad
 from minitorch.conversion import tensor
+from minitorch.ops.copies import stack
 from minitorch.ops.reduce import norm
-from minitorch.ops.shape import stack
 from minitorch.tensor import Tensor
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]

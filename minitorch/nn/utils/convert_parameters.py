@@ -1,7 +1,7 @@
 """Parameters as one vector, and back (torch/nn/utils/convert_parameters.py)."""
 
 from minitorch.nn.modules.module import typename
-from minitorch.ops.shape import cat
+from minitorch.ops.copies import cat
 from minitorch.tensor import Tensor
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
