@@ -8,9 +8,9 @@ view of that memory gets a new `grad_fn` (an as_strided of the base) the next ti
 from typing import Any
 
 from ..kernels.shape import as_strided
-from ..tensor import Tensor, address, storage_of, strides_of, wrap
+from ..tensor import Tensor, address, storage_of, strides_of
 from .grad_mode import thread
-from .graph import NO_EDGE, Node, gradient_edge, sequence
+from .graph import Node, gradient_edge, sequence
 
 # How a view was made, when that forbids writing through it with gradients
 DEFAULT, MULTI_OUTPUT, NO_GRAD, INFERENCE, CUSTOM = range(5)
@@ -205,21 +205,14 @@ def reshape_in_place(tensor: Tensor, operator: Any, node_class: type, args: tupl
     row = operator.row
     array = row.kernel(tensor._array, *args)
     bound = [tensor, *args, *row.defaults[1 + len(args) :]]
-    edges = (gradient_edge(tensor),)
-    if tensor._requires_grad and thread.grad and tensor._base is None:
-        node: Any = record(row, bound, edges, (array,))
+    if tensor._requires_grad and thread.grad:
+        node: Any = record(row, bound, (gradient_edge(tensor),), (array,))
         node.__class__ = node_class
-        tensor._array = array
-        tensor._bump()
-        rebase(tensor, node)
-        return tensor
+        _move_retained(tensor, node)
+        tensor._edge = (node, 0)  # a view stays one: its base was not written
     tensor._array = array
     tensor._bump()
-    if tensor._base is not None and tensor._base._requires_grad:
-        tensor._view_version = -1
-        tensor._edge = None
-        tensor._requires_grad = False
-        refresh(tensor)
+    tensor._view_version = tensor._counter.value
     return tensor
 
 
@@ -230,5 +223,3 @@ def _move_retained(tensor: Tensor, node: Node) -> None:
         if old.retained and number in old.retained:
             node.retained = {0: old.retained.pop(number)}
 
-
-__all__ = ["NO_EDGE", "check_inplace", "link", "rebase", "refresh", "wrap"]
