@@ -8,6 +8,7 @@ import contextlib
 import copy
 import functools
 import inspect
+import types
 
 
 @functools.cache
@@ -17,11 +18,15 @@ def _tree(path):
 
 
 def source_of(function):
-    """The syntax tree of a function or lambda; None for what has no source."""
+    """The syntax tree of a function or lambda, None for what is not written in Python. A function that was itself made
+    by a program has no file: its tree is a call of it, so that its result at least can be broken."""
     code = getattr(function, "__code__", None)
     if code is None:
         return None
     arguments = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    if code.co_filename.startswith("<"):
+        names = ", ".join(arguments)
+        return ast.parse(f"lambda {names}: _original({names})", mode="eval").body
     found = []
     for node in ast.walk(_tree(code.co_filename)):
         if isinstance(node, ast.Lambda | ast.FunctionDef):
@@ -116,9 +121,12 @@ def mutants(node, constants=False):
 @contextlib.contextmanager
 def installed(function, node):
     """Inside, the function behaves as the changed `node` says."""
-    original = function.__code__
+    original, scope = function.__code__, function.__globals__
+    scope["_original"] = types.FunctionType(original, scope, function.__name__, function.__defaults__,
+                                            function.__closure__)  # fmt: skip
     function.__code__ = compiled(function, node)
     try:
         yield
     finally:
         function.__code__ = original
+        del scope["_original"]
