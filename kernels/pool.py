@@ -262,6 +262,9 @@ def adaptive_avg_pool(nd, input, output_size):
     """The means of windows chosen to give `output_size`: (N, C, *output_size)."""
     out = _adaptive_arguments(f"adaptive_avg_pool{nd}d", nd, input, output_size, 0 if nd < 3 else 1)
     x = widen(input)
+    if set(out) == {1}:
+        means = x.reshape(*x.shape[:-nd], math.prod(x.shape[-nd:])).mean(-1)
+        return narrow(means.reshape(*x.shape[:-nd], *out), input.dtype)
     for axis, (s, o) in zip(range(-nd, 0), zip(input.shape[-nd:], out)):
         x = np.moveaxis(x, axis, 0)
         means = np.empty_like(x, shape=(o, *x.shape[1:]))
@@ -274,6 +277,9 @@ def adaptive_avg_pool(nd, input, output_size):
 def adaptive_avg_pool_grad(nd, grad, input_shape):
     """The gradient of `adaptive_avg_pool`, of shape `input_shape`."""
     g = widen(grad)
+    if set(grad.shape[-nd:]) == {1}:
+        spread = np.broadcast_to(g / math.prod(input_shape[-nd:]), input_shape)
+        return narrow(np.ascontiguousarray(spread), grad.dtype)
     for axis, (s, o) in zip(range(-nd, 0), zip(input_shape[-nd:], grad.shape[-nd:])):
         g = np.moveaxis(g, axis, 0)
         spread = np.zeros_like(g, shape=(s, *g.shape[1:]))
