@@ -28,8 +28,9 @@ from queue import SimpleQueue
 import numpy as np
 
 _mode = os.environ.get("MINITORCH_NUMBA", "")
-# Below this many elements the time won in one call (some 100 us) is too little to repay the second that loading takes.
-COMPILE_FROM = 1 if _mode == "1" else 1 << 16
+# Below this many elements the time won in one call (some 100 us) is too little to repay the second that loading takes,
+# and the half second per kernel that compiling takes the first time.
+COMPILE_FROM = 1 if _mode == "1" else 1 << 17
 # A slice smaller than this many elements costs more to hand to a thread (some 20 us) than to work off at once.
 GRAIN = 1 << 14
 
@@ -65,7 +66,7 @@ def pays(size, *arrays, floor=COMPILE_FROM, dtypes=FLOATS):
 
     It needs plain arrays of one of `dtypes`; `floor` is the size from which compiling is worth its cost.
     """
-    if size < floor and _mode != "1":
+    if size == 0 or size < floor and _mode != "1":
         return False
     return plain(*arrays) and all(array is None or array.dtype in dtypes for array in arrays) and bool(_load())
 

@@ -14,10 +14,12 @@ from .half import in_float32
 from .parallel import COMPILE_FROM, FLOATS, GRAIN, compiled, pays, plain, run_slices
 from .reductions import sum_over
 
+ROWS_FROM = max(1, COMPILE_FROM // 2)  # NumPy needs more passes here than elsewhere: compiling pays earlier
+
 
 def _along(dim, on_arrays, on_rows, first, *others):
     """The result of `on_arrays(*arrays, axis)` along `dim`; on large arrays by blocks, or by the loop `on_rows`."""
-    if first.size < COMPILE_FROM or not first.ndim or not plain(first, *others):
+    if first.size < ROWS_FROM or not first.ndim or not plain(first, *others):
         if not first.size:
             return first.copy()
         if not first.ndim:  # a single number is a row of one
@@ -28,7 +30,7 @@ def _along(dim, on_arrays, on_rows, first, *others):
     out = np.empty_like(first)
     arrays = [array.reshape(-1, n, inner) for array in (first, *others, out)]
     outer = len(arrays[0])
-    if inner == 1 and pays(first.size, first, *others, dtypes=FLOAT32):
+    if inner == 1 and pays(first.size, first, *others, floor=ROWS_FROM, dtypes=FLOAT32):
         run_slices(on_rows, outer, *(array[:, :, 0] for array in arrays), grain=GRAIN // n + 1)
     else:
         run_slices(_by_blocks, outer, on_arrays, arrays, max(1, BLOCK // (n * inner)), grain=GRAIN // (n * inner) + 1)

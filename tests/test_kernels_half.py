@@ -18,9 +18,9 @@ def quiet():
 
 
 @pytest.mark.parametrize("dtype", H.HALVES, ids=str)
-@pytest.mark.parametrize("repeat", [1, 2])  # below and above the size from which loops are compiled
+@pytest.mark.parametrize("repeat", [1, 3])  # below and above the size from which loops are compiled
 def test_widen(dtype, repeat):
-    every = np.tile(np.arange(65536, dtype=np.uint16)[: 65536 if repeat == 2 else 65535], repeat).view(dtype)
+    every = np.tile(np.arange(65536, dtype=np.uint16)[: 65536 if repeat == 3 else 65535], repeat).view(dtype)
     expected = every.astype(np.float32)
     got = H.widen(every)
     assert got.dtype == np.float32

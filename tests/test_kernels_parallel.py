@@ -82,13 +82,15 @@ def test_set_num_threads_refuses(bad, error):
     assert parallel.get_num_threads() == before
 
 
-def test_only_large_plain_floats_are_compiled():
-    pytest.importorskip("numba")
-    large = np.zeros((300, 300), np.float32)
-    assert parallel.pays(large.size, large, None, large.astype(np.float64))
-    assert not parallel.pays(100, large[:10, :10].copy())
+def test_only_large_plain_floats_are_compiled(monkeypatch):
+    monkeypatch.setattr(parallel, "_mode", "")
+    if not parallel.available():
+        pytest.skip("needs numba")
+    large = np.zeros((400, 400), np.float32)
+    assert parallel.pays(large.size, large, None, large.astype(np.float64), floor=1000)
+    assert not parallel.pays(100, large[:10, :10].copy(), floor=1000)
     for other in (large[:, ::2], large.T, large.astype(np.int64), large.astype(np.float16), large.view(np.matrix)):
-        assert not parallel.pays(other.size, other) or other is large.T and not large.T.flags.c_contiguous
+        assert not parallel.pays(other.size, other, floor=1000)
 
 
 def run(code, **environment):
@@ -104,7 +106,7 @@ import numpy as np
 from minitorch.kernels import activations
 activations.silu(np.zeros(1000, np.float32))
 print("numba" in sys.modules, end=" ")
-activations.silu(np.zeros(100000, np.float32))
+activations.silu(np.zeros(200000, np.float32))
 print("numba" in sys.modules)
 """
 
@@ -119,7 +121,7 @@ def test_small_programs_do_not_import_numba():
 def test_a_broken_numba_counts_as_none(tmp_path):
     (tmp_path / "numba.py").write_text("raise ImportError('needs another NumPy')")
     code = "import numpy as np; from minitorch.kernels import activations, parallel\n" \
-           "print(activations.silu(np.ones(100000, np.float32))[0] > 0.7, parallel.available())"
+           "print(activations.silu(np.ones(200000, np.float32))[0] > 0.7, parallel.available())"
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     assert run(code, PYTHONPATH=path, MINITORCH_NUMBA="") == "True False"
 

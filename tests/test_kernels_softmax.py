@@ -106,7 +106,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("shape", [(3, 4), (300, 400)])
+@pytest.mark.parametrize("shape", [(3, 4), (400, 400)])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_activations(name, shape, dtype):
     theirs, ours, backward = FUNCTIONS[name]
@@ -121,6 +121,6 @@ def test_activations(name, shape, dtype):
 
 def test_masked_gradients_are_zero_even_where_they_are_nan():
     g, y = np.array([np.nan, np.inf, 1, -np.inf, np.nan], np.float32), np.array([0, 0, 0, 1, np.nan], np.float32)
-    for repeat in (1, 20000):
+    for repeat in (1, 40000):
         got = A.threshold_backward(np.tile(g, repeat), np.tile(y, repeat))[:5]
         np.testing.assert_array_equal(got, [0, 0, 0, -np.inf, np.nan])
