@@ -117,7 +117,7 @@ def log_softmax(input, dim):
 def small_log_softmax(input, dim):
     """log_softmax, without looking further where the array is small and of floats."""
     if 0 < input.size < COMPILE_FROM and input.ndim and input.dtype in FLOATS:
-        return _log_softmax(input, dim)
+        return _log_softmax(input, dim % input.ndim)
     return log_softmax(input, dim)
 
 
