@@ -1,15 +1,14 @@
 """Over dimensions: sums, means, extrema, norms, scans (ATen/native/ReduceOps.cpp)."""
 
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
 
 from ..dispatch import Tensor, composite, ndarray, op
 from ..kernels import reduce as kernels
-from .elementwise import abs, cast_like, eq, exp, sgn, where, zeros_like
+from .elementwise import abs, cast_like, eq, exp, isinf, maximum, minimum, ones_like, sgn, where, zeros_like
 from .shape import expand, unsqueeze_dims
-
-Array = (ndarray, np.generic)
 
 
 def restore(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
@@ -79,18 +78,14 @@ def _others_product(input: Any, dim: int) -> Any:
     from .shape import narrow
 
     if input.ndim == 0:
-        return ones(input)
+        return ones_like(input)
     n = input.shape[dim]
     if n == 0:
         return input
-    first = narrow(ones(input), dim, 0, 1)
+    first = narrow(ones_like(input), dim, 0, 1)
     before = cumprod(cat([first, narrow(input, dim, 0, n - 1)], dim), dim)
     after = flip(cumprod(cat([first, flip(narrow(input, dim, 1, n - 1), (dim,))], dim), dim), (dim,))
     return before * after
-
-
-def ones(like: Any) -> Any:
-    return zeros_like(like) + 1
 
 
 @composite()
@@ -225,8 +220,6 @@ def _max_or_min(name: str, whole: Any, along: Any, elementwise: Any) -> Any:
     return composite()(function)
 
 
-from .elementwise import maximum, minimum  # noqa: E402
-
 max = _max_or_min("max", _max_all, _max_dim, maximum)
 min = _max_or_min("min", _min_all, _min_dim, minimum)
 argmax = op("argmax", kernels.argmax)
@@ -241,8 +234,6 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
     where_ = () if dim is None else dim
     return _AMinMax(amin(input, where_, keepdim), amax(input, where_, keepdim))
 
-
-from collections import namedtuple  # noqa: E402
 
 _AMinMax = namedtuple("aminmax", ("min", "max"))
 
@@ -278,7 +269,7 @@ def _cumprod_gradient(grad: Any, input: Any, dim: int, result: Any) -> Any:
         head = narrow(input, dim, 0, i)
         left = prod(head, dim, True)
         rest = narrow(input, dim, i + 1, n - i - 1)
-        products = left * cumprod(cat([ones(left), rest], dim), dim)
+        products = left * cumprod(cat([ones_like(left), rest], dim), dim)
         columns.append(sum(narrow(grad, dim, i, n - i) * products, dim))
     return stack(columns, dim)
 
@@ -286,14 +277,7 @@ def _cumprod_gradient(grad: Any, input: Any, dim: int, result: Any) -> Any:
 logsumexp = op("logsumexp", kernels.logsumexp, to_float=True, promote=("input",),
                input=lambda grad, input, result, dim, keepdim:
                restore(grad, input.shape, dim, keepdim)
-               * exp(input - _keep(where(_infinite(result), zeros_like(result), result), input, dim, keepdim)))  # fmt: skip
-
-
-def _infinite(x: Any) -> Any:
-    from .elementwise import isinf
-
-    return isinf(x) & (x > 0) if False else isinf(x)
-
+               * exp(input - _keep(where(isinf(result), zeros_like(result), result), input, dim, keepdim)))  # fmt: skip
 
 # ---- norms --------------------------------------------------------------------------------------------------------
 
