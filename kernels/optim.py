@@ -18,6 +18,8 @@ from .parallel import compiled, pays, run_slices
 exactly = functools.partial(compiled, fastmath=False)
 # Fewer elements than this take less time than waking a thread.
 GRAIN = 1 << 16
+# From this many elements on, some hundred steps repay the second in which Numba loads.
+COMPILE_FROM = 1 << 16
 
 
 def sgd(rows, *, maximize, lr, momentum, dampening, weight_decay, nesterov):
@@ -42,7 +44,8 @@ def adam(rows, *, maximize, step, lr, betas, eps, weight_decay, amsgrad, decoupl
 def _run(loop, rows, *numbers):
     """`loop(*row, *numbers)` for all rows, cut into equal shares for the threads."""
     total = sum([row[0].size for row in rows])
-    if not pays(total, *[array for row in rows for array in row]) or any(row[-1] is None for row in rows):
+    arrays = [array for row in rows for array in row]
+    if not pays(total, *arrays, floor=COMPILE_FROM) or any(row[-1] is None for row in rows):
         return False
     dtype = rows[0][0].dtype.type  # computing in the arrays' own precision keeps the loops narrow
     numbers = [dtype(x) for x in numbers]

@@ -32,7 +32,7 @@ STATE = np.dtype({
     "formats": ["<u8", "<i4", "<i4", "<u8", ("<u8", WORDS), "<f8", "<i4"],
     "offsets": [0, 8, 12, 16, 24, 5024, 5040],
     "itemsize": 5056,
-})  # fmt: skip
+})
 
 
 class Engine:

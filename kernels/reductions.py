@@ -133,8 +133,9 @@ def unscale(arrays, factor):
             run_slices(_unscale_blocks, len(flags), COMPILE_FROM, flat, number, flags, grain=1)
             finite &= not flags.any()
         else:
-            finite &= bool(np.isfinite(array).all())
-            array *= array.dtype.type(factor)
+            wide = widen(array)  # the factor of a half-precision gradient is not rounded
+            finite &= bool(np.isfinite(wide).all())
+            np.multiply(wide, wide.dtype.type(factor), out=array, casting="same_kind")
     return finite
 
 

@@ -156,7 +156,7 @@ def get_float32_matmul_precision() -> str:
 _PACKAGES = (
     "accelerator", "amp", "backends", "cuda", "cpu", "datasets", "distributed", "func", "linalg", "nn", "onnx", "optim",
     "serialization", "special", "testing", "transforms", "utils", "version",
-)  # fmt: skip
+)
 _FROM_AMP = ("autocast", "GradScaler", "is_autocast_enabled", "get_autocast_dtype", "is_autocast_cache_enabled")
 
 

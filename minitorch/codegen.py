@@ -127,7 +127,7 @@ def _forward(row: Any, scope: dict) -> str:
         (f"{p}_" if p in tensors or p in others else p) if i < row.positional else
         f"{p}={p}_" if p in tensors or p in others else f"{p}={p}"
         for i, p in enumerate(parameters)
-    ]  # fmt: skip
+    ]
     if row.fast is not row.kernel:  # the bare kernel knows no optional arguments
         passed = passed[: row.required]
         given = [f"{p} is not default{i}" for i, p in enumerate(parameters) if i >= row.required]

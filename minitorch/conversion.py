@@ -36,7 +36,7 @@ def _is_sequence(data: Any) -> bool:
     return isinstance(data, (list, tuple, str, bytes)) or (
         hasattr(data, "__len__") and hasattr(data, "__getitem__")
         and not isinstance(data, (Tensor, dict, np.generic, set))
-    )  # fmt: skip
+    )
 
 
 def _shape_of(data: Any) -> list[int]:
@@ -376,7 +376,7 @@ def __dlpack_device__(self: Tensor) -> tuple:
 def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
     layout: Any = None, pin_memory: bool = False,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """A new leaf with a copy of `data` in this tensor's dtype and on its device."""
     check_options("new_tensor", layout, pin_memory)
     if isinstance(data, Tensor):

@@ -24,7 +24,7 @@ _PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_}
 _C_NAMES = {
     "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float32": "float",
     "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-}  # fmt: skip
+}
 
 # the smallest and the largest number of each dtype
 LIMITS: dict = {dtypes.bool_: (0, 1)}
@@ -167,7 +167,7 @@ def factory(f: Callable | None = None, *, name: str = "", as_method: bool = Fals
     def create(
         *args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False,
         requires_grad: Any = False, **kwargs: Any,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         if layout is not None or pin_memory:
             check_options(name, layout, pin_memory)
         if dtype is not None and type(dtype) is not dtypes.dtype:
@@ -457,7 +457,7 @@ def arange(*args: Any, dtype: Any, device: Any, **keywords: Any) -> Any:
         )
     names = ("end",) if len(args) == 1 else ("start", "end", "step")
     numbers = [x if type(x) is int else number_of("arange", n, i + 1, x)
-               for i, (n, x) in enumerate(zip(names, args, strict=False))]  # fmt: skip
+               for i, (n, x) in enumerate(zip(names, args, strict=False))]
     start, end, step = (0, *numbers, 1) if len(args) == 1 else (*numbers, 1)[:3]
     return _range("arange", start, end, step, dtype, device)
 
@@ -475,7 +475,7 @@ def _inclusive(start: Any, end: Any, step: Any = 1, *, dtype: Any, device: Any) 
         stacklevel=3,
     )
     start, end, step = (number_of("range", n, i + 1, x) for i, (n, x) in enumerate(
-        (("start", start), ("end", end), ("step", step))))  # fmt: skip
+        (("start", start), ("end", end), ("step", step))))
     return _range("range", start, end, step, dtype, device, inclusive=True)
 
 

@@ -25,7 +25,7 @@ from .tensor import Tensor, method
 C_NAMES = {
     "uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long",
     "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool",
-}  # fmt: skip
+}
 DIGITS = {"float32": 24, "float64": 53, "float16": 11, "bfloat16": 8}  # of the significand
 
 
@@ -193,7 +193,7 @@ _ROWS = {
         "log_normal": "LogNormalBackward0", "geometric": "GeometricBackward0", "random_from_to": "RandomBackward0",
         "random_to": "RandomBackward1", "random": "RandomBackward2",
     }.items()
-}  # fmt: skip
+}
 
 
 @method()

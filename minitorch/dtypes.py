@@ -63,14 +63,14 @@ ALL = (float16, bfloat16, float32, float64, uint8, int8, int16, int32, int64, bo
 # torch's other spellings of the same objects
 ALIASES = {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64, "bool": bool_,
-}  # fmt: skip
+}
 _BY_NAME = {t.name: t for t in ALL} | ALIASES
 _BY_NUMPY = {t.numpy: t for t in ALL}
 # legacy type strings (`Tensor.type()`): "torch.FloatTensor" and so on
 LEGACY = {
     "Half": float16, "BFloat16": bfloat16, "Float": float32, "Double": float64, "Byte": uint8, "Char": int8,
     "Short": int16, "Int": int32, "Long": int64, "Bool": bool_,
-}  # fmt: skip
+}
 
 
 def by_name(name: str) -> dtype:

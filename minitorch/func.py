@@ -126,7 +126,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
         found = _grad(
             [o for o, _ in kept], flat, [c for _, c in kept], retain_graph=True, create_graph=graph,
             materialize_grads=True,
-        )  # fmt: skip
+        )
         return _refill(replaced, found)
 
     shown = output if outside else _map(output, lambda t: t.detach())
@@ -172,7 +172,7 @@ def hessian(func: Callable, argnums: Any = 0) -> Callable:
 def functional_call(
     module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *, tie_weights: bool = True,
     strict: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Call a module with other tensors in place of its parameters and buffers, for this call only."""
     given: dict = {}
     dicts = parameter_and_buffer_dicts

@@ -126,7 +126,7 @@ def set_rng_state(new_state: Tensor) -> None:
 def fork_rng(
     devices: Any = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices",
     device_type: str | None = None,
-) -> Iterator[None]:  # fmt: skip
+) -> Iterator[None]:
     """`with fork_rng():` the default generator goes on from where it stood when the block is left.
 
     devices, device_type: accepted as in torch; there is one generator for all devices."""

@@ -152,7 +152,7 @@ _of_width = op(
 _of_both = op(
     "normal_tensor_tensor", _normal_of_both, function=False, as_method=False, node="NormalBackward3", mean=_zero,
     std=_zero,
-)  # fmt: skip
+)
 
 
 @factory(name="normal")

@@ -7,7 +7,7 @@ from .dispatch import FUNCTIONS
 _ALIASES = {
     "expit": "sigmoid", "gammaln": "lgamma", "psi": "digamma", "gammainc": "igamma", "gammaincc": "igammac",
     "multigammaln": "mvlgamma",
-}  # fmt: skip
+}
 
 
 def __getattr__(name: str) -> Any:

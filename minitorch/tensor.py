@@ -202,7 +202,7 @@ class Tensor:
     def is_set_to(self, tensor: "Tensor") -> bool:
         return (address(self._array), self.shape, self.stride()) == (
             address(tensor._array), tensor.shape, tensor.stride(),
-        )  # fmt: skip
+        )
 
     # ---- versions ---------------------------------------------------------------------------------------------------
 
@@ -361,9 +361,13 @@ def address(array: Any) -> int:
 
 def storage_of(array: Any) -> Any:
     """The array that owns the memory (torch's Storage): two arrays share memory when theirs is the same object."""
-    while isinstance(array.base, type(array)):
-        array = array.base
-    return array
+    while True:
+        base = array.base
+        if not isinstance(base, type(array)):
+            base = getattr(base, "base", None)  # NumPy's as_strided puts an object of its own between view and owner
+            if not isinstance(base, type(array)):
+                return array
+        array = base
 
 
 def strides_of(array: Any) -> tuple[int, ...]:

@@ -123,7 +123,7 @@ def installed(function, node):
     """Inside, the function behaves as the changed `node` says."""
     original, scope = function.__code__, function.__globals__
     scope["_original"] = types.FunctionType(original, scope, function.__name__, function.__defaults__,
-                                            function.__closure__)  # fmt: skip
+                                            function.__closure__)
     function.__code__ = compiled(function, node)
     try:
         yield

@@ -360,7 +360,7 @@ def outcome(expression, library):
         "torch": library, "np": np, "a": np.arange(3), "t": library.tensor([1.0, 2.0]), "i": library.tensor(3),
         "x": library.arange(6.0).reshape(2, 3), "e": library.zeros(1, 3).expand(2, 3),
         "c": library.empty(2, 3, 4, 5).to(memory_format=library.channels_last),
-    }  # fmt: skip
+    }
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -424,7 +424,7 @@ def test_default_dtype_decides_for_floats():
         torch.set_default_dtype(getattr(torch, name))
         minitorch.set_default_dtype(getattr(minitorch, name))
         for expression in ("torch.zeros(2)", "torch.tensor([1.5])", "torch.Tensor([1])", "torch.arange(2.)",
-                           "torch.full((1,),1.)", "torch.eye(2)", "torch.linspace(0,1,3)"):  # fmt: skip
+                           "torch.full((1,),1.)", "torch.eye(2)", "torch.linspace(0,1,3)"):
             assert outcome(expression, minitorch) == outcome(expression, torch)
 
 

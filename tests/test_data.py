@@ -104,7 +104,7 @@ def test_batch_sampler():
         for size in (1, 3, 5, 20):
             same(lambda t, s=size, d=drop_last: [
                 list(t.utils.data.BatchSampler(range(10), s, d)), len(t.utils.data.BatchSampler(range(10), s, d))
-            ])  # fmt: skip
+            ])
 
 
 @pytest.mark.parametrize("make", [
@@ -119,7 +119,7 @@ def test_batch_sampler():
     lambda t: t.utils.data.BatchSampler([1], 2, None),
     lambda t: t.utils.data.DistributedSampler([1], 2, 2),
     lambda t: iter(t.utils.data.Sampler()),
-])  # fmt: skip
+])
 def test_sampler_errors(make):
     theirs, ours = same(make)
     assert ours == theirs
@@ -176,7 +176,7 @@ def test_containers_of_datasets():
         return [
             [both[i] for i in range(-7, 7)], len(both), list(chain), len(chain), stack[1], named[2], len(named),
             stack.__getitems__([0, 3]), named.__getitems__([2, 1]), subset[0], len(subset), subset.__getitems__([2, 1]),
-        ]  # fmt: skip
+        ]
 
     same(build)
 
@@ -193,7 +193,7 @@ def test_containers_of_datasets():
     lambda t: t.utils.data.random_split(range(4), [1, 2]),
     lambda t: t.utils.data.random_split(range(4), [1.5, -0.5]),
     lambda t: type("Sub", (t.utils.data.Subset,), {"__getitem__": lambda self, i: i})([1], [0]),
-])  # fmt: skip
+])
 def test_dataset_errors(make):
     theirs, ours = same(make)
     assert ours.startswith(theirs.rstrip(".!")[:40])
@@ -266,7 +266,7 @@ BATCHES = {
     "unequal tensors": lambda t: [t.zeros(2), t.zeros(3)],
     "missing key": lambda t: [{"a": 1}, {"b": 1}],
     "nothing": lambda t: [],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BATCHES)
@@ -322,7 +322,7 @@ def epochs(t, dataset, count=2, seed=3, **options):
     {"batch_size": None}, {"batch_size": None, "shuffle": True}, {"batch_size": 3, "sampler": [5, 2, 7, 7]},
     {"batch_sampler": [[1, 2], [9], [0, 0, 0]]}, {"batch_size": 20, "shuffle": True},
     {"batch_size": 4, "in_order": False},
-], ids=str)  # fmt: skip
+], ids=str)
 def test_batches_in_one_process(options):
     same(lambda t: epochs(t, t.utils.data.TensorDataset(t.arange(20).reshape(10, 2), t.arange(10.0)), **options))
     same(lambda t: epochs(t, Squares(t, 10), **options))
@@ -365,7 +365,7 @@ def test_collate_fn_gets_the_samples():
     {"batch_sampler": [[1]], "drop_last": True}, {"batch_size": None, "drop_last": True}, {"batch_size": 0},
     {"multiprocessing_context": "fork"}, {"num_workers": 1, "multiprocessing_context": "thread"},
     {"num_workers": 1, "multiprocessing_context": 3},
-], ids=str)  # fmt: skip
+], ids=str)
 def test_contradictory_arguments(options):
     theirs, ours = same(lambda t: t.utils.data.DataLoader(range(3), **options))
     assert ours.startswith(theirs[:55].rstrip(" ."))
@@ -463,10 +463,10 @@ def test_batch_is_a_copy_and_indices_are_checked():
     for sampler in ([0, 6], [-7, 0]):
         same(lambda t, s=sampler: list(
             t.utils.data.DataLoader(t.utils.data.TensorDataset(t.arange(6)), batch_size=2, sampler=s)
-        ))  # fmt: skip
+        ))
     same(lambda t: list(
         t.utils.data.DataLoader(t.utils.data.TensorDataset(t.arange(6)), batch_size=2, sampler=[-1, -6])
-    ))  # fmt: skip
+    ))
 
 
 def test_differentiable_datasets_record():
@@ -520,7 +520,7 @@ def test_paths_that_programs_import():
         "DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe", "_DatasetKind", "argument_validation",
         "functional_datapipe", "guaranteed_datapipes_determinism", "non_deterministic", "runtime_validation",
         "runtime_validation_disabled",
-    }  # fmt: skip
+    }
     assert {name for name in torch.utils.data.__all__ if not hasattr(minitorch.utils.data, name)} == pipes
 
 

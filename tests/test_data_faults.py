@@ -100,7 +100,7 @@ def die_of(number):
     (lambda: os._exit(3), "exited with code 3"), (lambda: os._exit(0), "exited with code 0"),
     (lambda: sys.exit(4), "exited with code 4"), (lambda: die_of(signal.SIGSEGV), "SIGSEGV"),
     (lambda: die_of(signal.SIGBUS), "shared memory"), (lambda: die_of(signal.SIGTERM), "SIGTERM"),
-])  # fmt: skip
+])
 def test_other_deaths(action, text):
     with pytest.raises(RuntimeError, match=f"worker 1 .*{text}"):
         list(data.DataLoader(Acting(at(5, action)), num_workers=2))
@@ -334,7 +334,7 @@ def test_spawn_without_the_guard_says_what_to_do(program):
         import numpy as np
         from minitorch.utils.data import DataLoader
         for batch in DataLoader(range(4), num_workers=1, multiprocessing_context="spawn"): print(batch)
-    """))], capture_output=True, text=True, timeout=LIMIT)  # fmt: skip
+    """))], capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 1 and done.stdout == ""
     assert 'if __name__ == "__main__":' in done.stderr.splitlines()[-1], done.stderr
 
@@ -368,5 +368,5 @@ def test_too_many_open_files(program):
         opened = len(os.listdir("/proc/self/fd"))
         resource.setrlimit(resource.RLIMIT_NOFILE, (opened - 1, opened - 1))
         kept = list(iterator)
-    """))], capture_output=True, text=True, timeout=LIMIT)  # fmt: skip
+    """))], capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 1 and "oo many open files" in done.stderr.splitlines()[-1], done.stderr

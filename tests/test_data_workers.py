@@ -67,7 +67,7 @@ def run(t, dataset, epochs=2, seed=5, **options):
     {"num_workers": 2, "batch_size": 3, "shuffle": True, "drop_last": True, "prefetch_factor": 1},
     {"num_workers": 2, "batch_size": 3, "prefetch_factor": 7}, {"num_workers": 2, "batch_size": None, "shuffle": True},
     {"num_workers": 2, "batch_sampler": [[3, 1], [4], [1, 5, 9], [2, 6]]},
-], ids=str)  # fmt: skip
+], ids=str)
 def test_same_batches_by_the_same_workers(options):
     theirs, ours = (run(t, Witness(t), **options) for t in BOTH)
     assert ours == theirs
@@ -90,7 +90,7 @@ def test_own_generator_seeds_order_and_workers():
 @pytest.mark.parametrize("options", [
     {"num_workers": 2, "batch_size": 3}, {"num_workers": 2, "batch_size": 3, "drop_last": True},
     {"num_workers": 2, "batch_size": None}, {"num_workers": 2, "batch_size": 2, "persistent_workers": True},
-], ids=str)  # fmt: skip
+], ids=str)
 def test_iterable_datasets_in_workers(options):
     theirs, ours = (run(t, shards(t, 20), **options) for t in BOTH)
     assert ours == theirs
@@ -385,7 +385,7 @@ def local_error():
     (KeyError("k"), KeyError, "worker process 0.\nOriginal KeyError: 'k'"), (Two(1, 2), RuntimeError, "Caught Two in"),
     (local_error(), RuntimeError, "from a local class"), (StopIteration("stop"), StopIteration, "stop"),
     (UnicodeDecodeError("utf-8", b"x", 0, 1, "bad"), RuntimeError, "bad"),
-], ids=str)  # fmt: skip
+], ids=str)
 def test_kinds_of_exceptions(error, kind, text):
     wrapped = __import__("pickle").loads(WorkerError(error, 0).pickled())
     with pytest.raises(kind, match=text):

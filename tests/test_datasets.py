@@ -112,7 +112,7 @@ HEADER = struct.pack(">BBBB3I", 0, 0, 8, 3, 2, 28, 28)
     (struct.pack(">BBBBI", 0, 0, 8, 1, 4) + bytes(4), "expected the magic number 0x00000803.*found 0x00000801"),
     (gzip.compress(HEADER + bytes(1568))[:-30], "expected a whole gzip file"),
     (gzip.compress(HEADER + bytes(1568))[:30] + b"damage", "expected a whole gzip file"),
-])  # fmt: skip
+])
 def test_broken_idx_files(tmp_path, content, text):
     fake.write_mnist(tmp_path, compress=False)
     path = tmp_path / "MNIST" / "raw" / "train-images-idx3-ubyte"
@@ -144,7 +144,7 @@ def test_cifar10(tmp_path):
 @pytest.mark.parametrize("content, text", [
     (b"", "expected records of 3073 bytes each, found 0 bytes"), (bytes(3072), "found 3,072 bytes"),
     (b"\x0b" + bytes(3072), "expected classes 0 to 9, found 11"), (None, "Dataset not found or corrupted"),
-])  # fmt: skip
+])
 def test_broken_cifar10(tmp_path, content, text):
     fake.write_cifar10(tmp_path)
     path = tmp_path / "cifar-10-batches-bin" / "data_batch_4.bin"

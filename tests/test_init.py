@@ -106,7 +106,7 @@ def test_warnings():
     ("Linear", (30, 20)), ("Conv2d", (3, 8, 3)), ("Embedding", (10, 6)), ("LSTM", (4, 5)), ("Bilinear", (3, 4, 5)),
     ("MultiheadAttention", (8, 2)), ("TransformerEncoderLayer", (8, 2, 16)), ("ConvTranspose2d", (3, 8, 3)),
     ("PReLU", (3,)), ("GRUCell", (4, 5)),
-])  # fmt: skip
+])
 def test_layers_start_with_torchs_weights(kind, arguments):
     states = []
     for lib in (minitorch, torch):

@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-
 from minitorch.kernels import conv, conv_plan, conv_tiles, parallel, unfold
 
 torch = pytest.importorskip("torch")
@@ -255,7 +254,7 @@ def test_unfold_and_fold(seed):
 @pytest.mark.parametrize("shape, kernel, options", [
     ((2, 3, 5, 5), (2, 2, 2), {}), ((2, 3, 5, 5), 0, {}), ((2, 3, 5, 5), 2, {"dilation": 0}), ((2, 3, 5, 5), 2, {"padding": -1}),
     ((2, 3, 5, 5), 2, {"stride": 0}), ((2, 3, 5, 5), 7, {}), ((2, 0, 5, 5), 2, {}), ((2, 3, 0, 5), 2, {}), ((1, 3, 1, 2, 2), 2, {}),
-], ids=str)  # fmt: skip
+], ids=str)
 def test_unfold_errors_in_torchs_words(shape, kernel, options):
     with pytest.raises(RuntimeError) as theirs:
         F.unfold(torch.randn(shape), kernel, **options)
@@ -268,7 +267,7 @@ def test_unfold_errors_in_torchs_words(shape, kernel, options):
     ((2, 11, 16), (5, 5), 2, {}), ((2, 12, 15), (5, 5), 2, {}), ((2, 12, 16), (0, 5), 2, {}), ((2, 12, 16), (5, 5), 0, {}),
     ((2, 12, 16), (5, 5), 2, {"stride": 0}), ((2, 12, 16), (5, 5), 2, {"padding": -1}), ((2, 12, 16), (5, 5), 2, {"dilation": 0}),
     ((2, 3, 12, 16), (5, 5), 2, {}), ((2, 12, 16), (5, 5, 5), 2, {}), ((2, 12, 16), (1, 1), 2, {}), ((2, 0, 16), (5, 5), 2, {}),
-], ids=str)  # fmt: skip
+], ids=str)
 def test_fold_errors_in_torchs_words(shape, size, kernel, options):
     with pytest.raises(RuntimeError) as theirs:
         F.fold(torch.randn(shape), size, kernel, **options)

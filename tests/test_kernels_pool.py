@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from minitorch.kernels import parallel, pool
 
 torch = pytest.importorskip("torch")
@@ -85,7 +84,7 @@ def test_max_and_average(seed, route):
 
 @pytest.mark.parametrize("shape, kernel, stride, padding", [
     ((6, 5, 24, 24), 2, 2, 0), ((3, 5, 33, 31), 3, 2, 1), ((2, 3, 40, 40), 3, 1, 1), ((2, 3, 30, 70), (5, 3), (3, 3), (2, 1)),
-], ids=str)  # fmt: skip
+], ids=str)
 def test_in_float32(shape, kernel, stride, padding, route):
     x = torch.randn(shape)
     values, indices = F.max_pool2d(x, kernel, stride, padding, return_indices=True)

@@ -88,11 +88,11 @@ SCHEDULES = {
         falling("ConstantLR", 0.1, total_iters=4),
         sequential(falling("LinearLR", 0.5), falling("StepLR", 5), milestones=[9]),
     ),
-}  # fmt: skip
+}
 CLOSED_FORMS = [
     "StepLR", "MultiStepLR", "ConstantLR", "LinearLR", "ExponentialLR", "PolynomialLR", "CosineAnnealingLR",
     "LambdaLR", "CyclicLR", "OneCycleLR", "CosineAnnealingWarmRestarts", "CosineAnnealingWarmRestarts growing",
-]  # fmt: skip
+]
 
 
 def optimizer_of(framework, kind="SGD", lr=(0.05, 0.2)):
@@ -218,14 +218,14 @@ def test_tensor_rates(name):
 @pytest.mark.parametrize("name", [
     "LambdaLR", "MultiplicativeLR", "StepLR", "MultiStepLR", "ConstantLR", "LinearLR", "ExponentialLR", "PolynomialLR",
     "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR",
-])  # fmt: skip
+])
 def test_begun_late(name, last_epoch):
     """`last_epoch` resumes without a checkpoint of the schedule, from the initial rates in the groups."""
     arguments = {
         "LambdaLR": [lambda epoch: 0.9**epoch], "MultiplicativeLR": [lambda epoch: 0.9], "StepLR": [7],
         "MultiStepLR": [[8, 20]], "ExponentialLR": [0.9], "CosineAnnealingLR": [7], "CosineAnnealingWarmRestarts": [5],
         "CyclicLR": [0.01, 0.1, 4], "OneCycleLR": [0.5, 60],
-    }.get(name, [])  # fmt: skip
+    }.get(name, [])
 
     def run(framework):
         optimizer = optimizer_of(framework)
@@ -255,7 +255,7 @@ METRICS = [10.0, 9.0, 9.0, 8.9995, 9.1, 9.2, 8.0, 8.0, 8.0, 8.0, 7.9, 8.5, 8.5, 
     {"threshold": 0.5, "threshold_mode": "abs", "patience": 1, "factor": 0.5},
     {"mode": "max", "threshold_mode": "abs", "threshold": 0.1, "patience": 1}, {"patience": 0, "min_lr": [0.01, 0.02]},
     {"patience": 0, "min_lr": 0.02, "eps": 0.01},
-])  # fmt: skip
+])
 def test_reduce_on_plateau(keywords):
     def run(framework):
         optimizer = optimizer_of(framework)
@@ -353,7 +353,7 @@ def mixed(framework, compound):
     schedules = [framework.optim.lr_scheduler.StepLR(o, 1) for o in (first, second)]
     return getattr(framework.optim.lr_scheduler, compound)(*(
         [first, schedules, [3]] if compound == "SequentialLR" else [schedules, first]
-    ))  # fmt: skip
+    ))
 
 
 PROGRAMS = {
@@ -402,7 +402,7 @@ PROGRAMS = {
     "milestones": lambda f: sequential(SCHEDULES["StepLR"], milestones=[3])(f, optimizer_of(f)),
     "a plateau in a row": lambda f: sequential(falling("ReduceLROnPlateau"), milestones=[])(f, optimizer_of(f)),
     "a plateau at once": lambda f: chained(falling("ReduceLROnPlateau"))(f, optimizer_of(f)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", PROGRAMS)

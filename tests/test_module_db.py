@@ -50,7 +50,7 @@ def module_to_mini(module):
             layer.self_attn.embed_dim, layer.self_attn.num_heads, layer.linear1.out_features, layer.dropout.p,
             to_mini(layer.activation), layer.norm1.eps, layer.self_attn.batch_first, layer.norm_first,
             layer.linear1.bias is not None,
-        )  # fmt: skip
+        )
     elif isinstance(layer, torch.nn.LayerNorm):
         mine = kind(layer.normalized_shape, layer.eps)
     else:

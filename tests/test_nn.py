@@ -103,7 +103,7 @@ def assign(name, value):
         return [
             [*module._parameters], [*module._buffers], [*module._modules], sorted(module._non_persistent_buffers_set),
             [k for k in module.__dict__ if not k.startswith("_")], type(getattr(module, name)).__name__,
-        ]  # fmt: skip
+        ]
 
     return case
 
@@ -678,7 +678,7 @@ def test_reprs_of_all_layers():
         "TransformerDecoderLayer": (4, 2), "Transformer": (4, 2, 1, 1), "Threshold": (1, 2), "Softmax": (1,),
         "LazyLinear": (2,), "LazyConv2d": (2, 3), "LazyBatchNorm1d": (), "UpsamplingNearest2d": (3,),
         "UpsamplingBilinear2d": (3,), "AdaptiveLogSoftmaxWithLoss": (4, 10, [3]),
-    }  # fmt: skip
+    }
     compared = 0
     for name in torch.nn.modules.__all__:
         if not hasattr(minitorch.nn, name):

@@ -87,7 +87,7 @@ SEQUENCES = {
     "too short": lambda lib, r: r.pad_packed_sequence(r.pack_sequence(sequences(lib, (4, 2))), total_length=2),
     "length zero": lambda lib, r: r.pack_padded_sequence(lib.ones(3, 2, 1), [3, 0]),
     "wrong number": lambda lib, r: r.pack_padded_sequence(lib.ones(3, 2, 1), [3, 2, 1]),
-}  # fmt: skip
+}
 SHARED_WORDS = {"not sorted": "must be sorted in decreasing order", "wrong number": "to be equal to batch_size"}
 
 

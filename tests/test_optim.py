@@ -48,7 +48,7 @@ MORE = {
         {"line_search_fn": "strong_wolfe", "history_size": 2, "max_iter": 5}, {"max_iter": 1}, {"max_eval": 3},
         {"history_size": 2, "max_iter": 3, "lr": 0.2}, {"tolerance_change": 0.1}, {"tolerance_grad": 10.0},
     ],
-}  # fmt: skip
+}
 
 
 def rows(name, dtype=torch.float64):
@@ -343,7 +343,7 @@ def test_compiled_kernel_is_the_formula_bit_for_bit(name, kwargs, dtype, monkeyp
         assert used[-1] if compiled else not used
         state = pair.our_optimizer.state_dict()["state"]
         results.append([p.detach().numpy() for p in pair.ours]
-                       + [t.numpy() for entry in state.values() for t in entry.values()])  # fmt: skip
+                       + [t.numpy() for entry in state.values() for t in entry.values()])
         monkeypatch.undo()
     for one, other in zip(*results, strict=True):
         assert np.array_equal(one, other)
@@ -594,7 +594,7 @@ REFUSALS = {
         }.items()
         for option in options
     },
-}  # fmt: skip
+}
 
 
 def backward(framework):

@@ -59,7 +59,7 @@ def random_options(rng):
     for name, choices in {
         "precision": [0, 1, 2, 6, 10], "threshold": [0, 5, 30, 10**6], "edgeitems": [0, 1, 2, 5],
         "linewidth": [1, 20, 40, 120], "sci_mode": [True, False, None],
-    }.items():  # fmt: skip
+    }.items():
         if rng.random() < 0.4:
             options[name] = rng.choice(choices)
     return options

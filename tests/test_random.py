@@ -187,7 +187,7 @@ def test_bernoulli(dtype, size, path):
         drawn_alike(filled("bernoulli_", size, dtype, p))
     for kind in ("float32", "float64", "float16"):
         drawn_alike(lambda m, kind=kind: m.empty(size, dtype=getattr(m, dtype)).bernoulli_(
-            m.linspace(0, 1, size, dtype=getattr(m, kind))))  # fmt: skip
+            m.linspace(0, 1, size, dtype=getattr(m, kind))))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -223,7 +223,7 @@ def test_integers(dtype, size, path):
 
 
 @pytest.mark.parametrize("bounds", [(0, 2**28 - 1), (0, 2**28), (0, 2**31), (0, 10**9), (-(2**62), 2**62 + 5),
-                                    (-(2**63), 2**63 - 1), (-(2**63), None), (5, None)])  # fmt: skip
+                                    (-(2**63), 2**63 - 1), (-(2**63), None), (5, None)])
 def test_wide_integers(bounds):
     drawn_alike(filled("random_", 1000, "int64", *bounds))
 
@@ -262,7 +262,7 @@ def test_multinomial(dtype, categories, rows):
     weights = torch.rand((rows, categories) if rows else categories) + 0.01
     for count, replacement in ((1, True), (1, False), (7, True), (min(categories, 4), False)):
         drawn_alike(lambda m, count=count, replacement=replacement: m.multinomial(
-            m.from_numpy(weights.numpy()).to(getattr(m, dtype)), count, replacement))  # fmt: skip
+            m.from_numpy(weights.numpy()).to(getattr(m, dtype)), count, replacement))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -280,7 +280,7 @@ def test_normal_with_tensors(dtype, shape):
     drawn_alike(lambda m: m.normal(mean(m), 0.7))
     drawn_alike(lambda m: m.normal(1.5, mean(m).abs()))
     drawn_alike(lambda m: m.normal(mean(m), m.ones(5, dtype=getattr(m, dtype)) * 0.3) if shape == (4, 1)
-                else m.normal(mean(m), mean(m).abs()))  # fmt: skip
+                else m.normal(mean(m), mean(m).abs()))
     drawn_alike(lambda m: m.normal(0.5, 2.0, shape, dtype=getattr(m, dtype)))
 
 
@@ -315,7 +315,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("method, args", [("normal_", ()), ("uniform_", (-1, 2)), ("random_", (9,)),
-                                          ("bernoulli_", (0.3,)), ("exponential_", ())])  # fmt: skip
+                                          ("bernoulli_", (0.3,)), ("exponential_", ())])
 def test_draws_follow_the_order_of_memory(layout, method, args):
     drawn_alike(lambda m: getattr(LAYOUTS[layout](m, m.float64), method)(*args))
 
@@ -342,7 +342,7 @@ def test_every_function_takes_a_generator():
             x.clone().uniform_(generator=g), x.clone().random_(generator=g), x.clone().bernoulli_(generator=g),
             x.clone().exponential_(generator=g), x.clone().geometric_(0.5, generator=g), x.clone().cauchy_(generator=g),
             x.clone().log_normal_(generator=g),
-        ]  # fmt: skip
+        ]
         assert m.get_rng_state().tolist() == state
         return m.cat([d.double() for d in draws])
 
@@ -373,7 +373,7 @@ def test_dropout_draws_torchs_masks():
     lambda m, t: t.random_(1, 3), lambda m, t: t.cauchy_(), lambda m, t: t.log_normal_(),
     lambda m, t: t.geometric_(0.5), lambda m, t: m.normal(t, 1.0), lambda m, t: m.normal(1.0, t),
     lambda m, t: m.normal(t, t.detach()), lambda m, t: m.bernoulli(t), lambda m, t: m.poisson(t),
-])  # fmt: skip
+])
 def test_gradients_are_zero(call):
     names = []
     for library in (minitorch, torch):

@@ -124,7 +124,7 @@ def test_the_example(kills, folders):
     kill_and_resume(
         command, lambda folder: (*command(folder), "--resume"), "checkpoint.pt", folders, kills,
         np.random.default_rng(kills),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.slow)])

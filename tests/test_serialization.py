@@ -38,7 +38,7 @@ def describe(x, storages=None):
         return (
             type(x).__name__, str(x.dtype), tuple(x.shape), tuple(x.stride()), x.storage_offset(), x.requires_grad,
             str(x.device), memory.nbytes(), place, raw, attributes,
-        )  # fmt: skip
+        )
     if isinstance(x, dict):
         state = {k: describe(v, storages) for k, v in getattr(x, "__dict__", {}).items()}
         return type(x).__name__, [(describe(k), describe(v, storages)) for k, v in x.items()], state
@@ -85,7 +85,7 @@ def sharing():
         x, x.permute(2, 0, 1), x[1], x[:, 1:, ::2], x.reshape(-1)[5:], x.as_strided((3, 3), (1, 1), 2), x[0, 0, 3],
         y[3:], y, y.expand(4, 10), y[4:4], torch.tensor(3.0).expand(2, 3), x, {"again": x},
         torch.arange(6).reshape(2, 3).t(), torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last),
-    ]  # fmt: skip
+    ]
 
 
 def parameters():
@@ -99,7 +99,7 @@ def parameters():
     return [
         p, torch.nn.Parameter(base[2:], requires_grad=False), base, marked, named, torch.ones(2, requires_grad=True),
         torch.ones(2, requires_grad=True) * 2, p, torch.nn.Parameter(torch.ones(2, dtype=torch.float16)),
-    ]  # fmt: skip
+    ]
 
 
 def containers():
@@ -116,7 +116,7 @@ def containers():
         "devices": [torch.device("cpu"), torch.device("cuda", 1), torch.device("cuda")], "layout": torch.strided,
         "shared": [shared, shared], "rng": torch.get_rng_state(), "many": list(range(2500)),
         "dict": {f"k{i}": i for i in range(1500)},
-    }  # fmt: skip
+    }
 
 
 def modules():
@@ -166,13 +166,13 @@ def schedulers():
         s.ReduceLROnPlateau(optimizer), s.OneCycleLR(optimizer, 0.1, total_steps=10), s.PolynomialLR(optimizer),
         s.CosineAnnealingWarmRestarts(optimizer, 3), s.ConstantLR(optimizer),
         s.SequentialLR(optimizer, [s.ConstantLR(optimizer), s.StepLR(optimizer, 1)], [2]),
-    ]  # fmt: skip
+    ]
     return [x.state_dict() for x in made]
 
 
 CORPUS = {
     f.__name__: f for f in (every_dtype, sharing, parameters, containers, modules, optimizers, schedulers)
-}  # fmt: skip
+}
 
 
 @pytest.fixture(params=CORPUS)
@@ -310,8 +310,8 @@ def numpy_views():
     return [
         x, x.T, x[1, ::2], fortran, fortran[:, 1], permuted, permuted[0], np.array(3.0), x[0, 0, 0, ...], x[:0],
         np.broadcast_to(x[0, 0], (5, 4)), np.frombuffer(bytearray(16), np.int32), strided,
-        np.frombuffer(b"12345678", np.uint8)[2:],
-    ]  # fmt: skip
+        np.frombuffer(b"12345678", np.uint8)[2:], np.zeros(10, np.uint8)[:8].view(np.float32),
+    ]
 
 
 def test_tensors_around_any_array():
@@ -351,6 +351,17 @@ def test_deepcopy_of_gradients_and_attributes():
         return y.requires_grad, y.grad.tolist(), y.tolist()
 
     assert make(minitorch.tensor, minitorch.ones) == make(torch.tensor, torch.ones)
+
+
+def test_views_of_every_kind_share():
+    x = minitorch.arange(24.0).reshape(2, 3, 4)
+    views = [
+        x.permute(2, 0, 1), x.as_strided((3, 3), (1, 1), 2), x[:1].expand(5, 3, 4), x.diagonal(0, 1, 2), x.detach(),
+        x.unfold(2, 2, 1), x.chunk(2)[1], x.unbind(1)[1], x.view(4, 6), x[1, 2], x[..., None], x.unfold(2, 2, 1)[0],
+    ]
+    assert all(v.untyped_storage() is x.untyped_storage() for v in views)
+    assert len(bytes_of([x, *views], save)) < len(bytes_of(x, save)) + 3000
+    assert [v.tolist() for v in load(io.BytesIO(bytes_of(views, save)))] == [v.tolist() for v in views]
 
 
 def test_deepcopy_needs_a_leaf():
@@ -394,7 +405,7 @@ def test_subclass():
 @pytest.mark.parametrize(
     "name", ["SGD", "Adam", "AdamW", "Adamax", "Adagrad", "Adadelta", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop",
              "Adafactor"],
-)  # fmt: skip
+)
 def test_a_run_changes_hands(name, tmp_path):
     """Trained a little by one, saved, loaded and trained on by the other: as if torch had done it all.
 

@@ -69,7 +69,7 @@ def in_a_process(program, *arguments, **options):
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)],
         capture_output=True, text=True, timeout=120, **options,
-    )  # fmt: skip
+    )
 
 
 def test_a_full_disk(tmp_path):
@@ -375,7 +375,7 @@ def test_peak_memory(tmp_path):
         print(peak() - before)
         """.replace("sys.argv[2]", "sys.argv[2]"),
         tmp_path / "a.pt", "save",
-    )  # fmt: skip
+    )
     assert float(done.stdout) < 16, done
     program = done.args[2]
     for how, limit in (("load", 176), ("map", 16)):

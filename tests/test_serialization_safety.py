@@ -100,7 +100,7 @@ def test_the_tools_of_this_file_work():
         "pickle.loads", "operator.attrgetter", "functools.partial", "collections.OrderedDict.__init__",
         "collections.defaultdict", "torch.Size.__new__", "__main__.Anything", "shutil.rmtree", "codecs.decode",
     ],
-)  # fmt: skip
+)
 def test_no_name_but_the_allowed_ones(name):
     words = "(?s)Weights only load failed.*was not an allowed global by default.*add_safe_globals"
     module, _, last = name.partition(".") if name.startswith("collections.Ordered") else name.rpartition(".")
@@ -172,7 +172,7 @@ def test_blocked_modules_stay_blocked():
         (assemble(("module", 1), b"Q"), "Only persistent_load of storage is allowed"),
         (assemble(5, b"Q"), "Only persistent_load of storage is allowed"),
     ],
-)  # fmt: skip
+)
 def test_wrong_programs(program, words):
     refused(archive(program), words)
 
@@ -264,7 +264,7 @@ def test_numpy_as_torch():
         (assemble(storage(10**12)), "storage 0 has 12 bytes, 4000000000000 of torch.float32 expected"),
         (assemble(storage(-3)), "storage 0 has 12 bytes, -12 of torch.float32 expected"),
     ],
-)  # fmt: skip
+)
 def test_tensors_that_lie(program, words):
     refused(archive(program, s0=FLOATS), words)
 
@@ -322,7 +322,7 @@ SEVERAL = repeat(1000, b"h\0h\1\x85R")  # call what memo 0 names with what memo 
         (assemble(global_("collections.OrderedDict"), [[i * (2**61 - 1), 0] for i in range(200)], b"\x85R"),
          "the same hash"),
     ],
-)  # fmt: skip
+)
 def test_bombs(program, words):
     refused(archive(program), words)
 

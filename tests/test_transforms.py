@@ -97,7 +97,7 @@ def test_normalize():
     lambda x: F.center_crop(x, (31, 41)), lambda x: F.pad(x, 3), lambda x: F.pad(x, (1, 2)),
     lambda x: F.pad(x, (1, 2, 3, 4)), lambda x: F.pad(x, 2, 9), lambda x: F.pad(x, 2, 0, "reflect"),
     lambda x: F.pad(x, 2, 0, "edge"), lambda x: F.pad(x, 2, 0, "symmetric"),
-])  # fmt: skip
+])
 def test_geometry(change, channels):
     array, byte, _, picture = kinds(image(channels=channels))
     expected = planes(change(picture))
@@ -116,7 +116,7 @@ def test_crops_lie_where_torchvision_puts_them():
 
 @pytest.mark.parametrize("size, shape", [
     (10, (10, 15)), (40, (40, 60)), ([7, 50], (7, 50)), ([10], (10, 15)), (20, (20, 30)),
-])  # fmt: skip
+])
 def test_resize_sizes(size, shape):
     for kind in kinds(image()):
         assert planes(T.Resize(size)(kind)).shape[-2:] == shape
@@ -248,7 +248,7 @@ def test_random_erasing_in_place_and_errors():
     for options, text in (
         ({"value": "noise"}, "it should be 'random'"), ({"scale": (0, 2)}, "Scale should be between 0 and 1"),
         ({"p": 2}, "probability should be between 0 and 1"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(ValueError, match=text):
             T.RandomErasing(**options)
     with pytest.raises(ValueError, match="either a single value or 3"):
@@ -260,7 +260,7 @@ def test_random_erasing_in_place_and_errors():
 FACTORS = {
     "brightness": [0.0, 0.5, 1.0, 1.7], "contrast": [0.0, 0.5, 1.0, 1.7], "saturation": [0.0, 0.5, 1.0, 1.7],
     "hue": [-0.5, -0.13, 0.0, 0.25, 0.5],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FACTORS)
@@ -298,7 +298,7 @@ def test_grey_images_keep_their_single_channel():
 @pytest.mark.parametrize("options, text", [
     ({"brightness": -1}, "If brightness is a single number, it must be non negative"),
     ({"hue": 0.6}, r"hue values should be between \(-0.5, 0.5\)"), ({"contrast": (2, 1)}, "contrast values should be"),
-])  # fmt: skip
+])
 def test_color_jitter_errors(options, text):
     with pytest.raises(ValueError, match=text):
         T.ColorJitter(**options)
@@ -312,7 +312,7 @@ def test_compose_lambda_and_repr():
     chain = T.Compose([
         T.Resize(8), T.CenterCrop(6), T.RandomCrop(4, padding=1), T.RandomHorizontalFlip(), T.ToTensor(),
         T.Lambda(lambda x: x * 2), T.Normalize((0.5,), (0.5,)),
-    ])  # fmt: skip
+    ])
     assert chain(image()).shape == (3, 4, 4)
     assert repr(chain).splitlines() == [
         "Compose(",

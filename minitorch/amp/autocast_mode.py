@@ -72,7 +72,7 @@ class _Autocast:
             if (
                 self.cache is not None and target is self.dtype and x.dtype is dtypes.float32
                 and x._requires_grad and x._edge is None and x._base is None and thread.grad
-            ):  # a weight: cast once per region  # fmt: skip
+            ):  # a weight: cast once per region
                 found = self.cache.get(id(x))
                 if found is None or found[0] is not x:
                     found = self.cache[id(x)] = (x, x.to(target))
@@ -180,6 +180,16 @@ def is_autocast_cache_enabled() -> bool:
     return modes[-1].cache is not None if modes else True
 
 
+def outdated(device_type: str, name: str) -> None:
+    """Warn, as torch, of the spellings that name the device in the module."""
+    warnings.warn(
+        f"`torch.{device_type}.amp.{name}(args...)` is deprecated. Please use "
+        f"`torch.amp.{name}('{device_type}', args...)` instead.",
+        FutureWarning,
+        stacklevel=3,
+    )
+
+
 def custom_fwd(fwd: Callable | None = None, *, device_type: str = "cuda", cast_inputs: dtypes.dtype | None = None) -> Any:
     """Decorator of an autograd.Function's forward: run it in the surrounding autocast state, or with cast_inputs in that
     type and with autocast off."""
@@ -201,7 +211,7 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str = "cuda", cast_i
             return fwd(
                 ctx, *[caster.cast(a, cast_inputs) for a in args],
                 **{k: caster.cast(v, cast_inputs) for k, v in kwargs.items()},
-            )  # fmt: skip
+            )
 
     return decorated
 

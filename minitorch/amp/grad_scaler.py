@@ -161,12 +161,12 @@ class GradScaler:
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
             if any(found):
-                scale._array[...] = np.float32(scale._array * np.float32(self._backoff_factor))
+                scale._array[...] = float(scale._array) * self._backoff_factor
                 tracker._array[...] = 0
             else:
                 good = int(tracker._array) + 1
                 if good == self._growth_interval:
-                    grown = np.float32(scale._array * np.float32(self._growth_factor))
+                    grown = np.float32(float(scale._array) * self._growth_factor)
                     if np.isfinite(grown):
                         scale._array[...] = grown
                     good = 0
@@ -246,7 +246,7 @@ class GradScaler:
             state.update(
                 _init_scale=self.get_scale(), _init_growth_tracker=self._get_growth_tracker(), _scale=None,
                 _growth_tracker=None,
-            )  # fmt: skip
+            )
         return state
 
     def __setstate__(self, state: dict) -> None:

@@ -242,7 +242,7 @@ def _run_hooks_after(node: Node, results: Any, grads: list, create_graph: bool) 
     inputs = tuple([
         g if g is None or edge[0] is None else _clean_tensor(node, i, g, *edge[0].outputs[edge[1]])
         for i, (g, edge) in enumerate(zip(inputs, node.next_functions, strict=False))
-    ])  # fmt: skip
+    ])
     for hook in list(node.post_hooks.values()):
         returned = hook(inputs, given)
         if returned is not None:

@@ -53,7 +53,7 @@ def _gradients(outputs: tuple, inputs: tuple, cotangents: tuple, create_graph: b
     return _grad(
         [o for o, _ in kept], inputs, [v for _, v in kept], allow_unused=True, create_graph=create_graph,
         retain_graph=True,
-    )  # fmt: skip
+    )
 
 
 def _filled(gradients: tuple, like: tuple, strict: bool, create_graph: bool, where: str) -> tuple:

@@ -221,4 +221,4 @@ def gradgradcheck(
     return gradcheck(
         gradients, (*inputs, *cotangents), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
         nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad,
-    )  # fmt: skip
+    )

@@ -7,6 +7,7 @@ from ..amp import GradScaler as _GradScaler
 from ..amp import autocast as _autocast
 from ..amp import custom_bwd as _custom_bwd
 from ..amp import custom_fwd as _custom_fwd
+from ..amp.autocast_mode import outdated
 from ..dtypes import float16
 
 
@@ -14,6 +15,7 @@ class autocast(_autocast):
     """`amp.autocast("cuda")`."""
 
     def __init__(self, enabled: bool = True, dtype: Any = float16, cache_enabled: bool = True):
+        outdated("cuda", "autocast")
         super().__init__("cuda", dtype, enabled, cache_enabled)
 
 
@@ -21,6 +23,7 @@ class GradScaler(_GradScaler):
     """`amp.GradScaler("cuda")`."""
 
     def __init__(self, *args: Any, **kwargs: Any):
+        outdated("cuda", "GradScaler")
         super().__init__("cuda", *args, **kwargs)
 
 

@@ -68,7 +68,7 @@ class MNIST(ImageDataset):
     classes = [
         "0 - zero", "1 - one", "2 - two", "3 - three", "4 - four", "5 - five", "6 - six", "7 - seven", "8 - eight",
         "9 - nine",
-    ]  # fmt: skip
+    ]
 
     def __init__(
         self,
@@ -140,4 +140,4 @@ class FashionMNIST(MNIST):
     }
     classes = [
         "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
-    ]  # fmt: skip
+    ]

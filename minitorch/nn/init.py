@@ -17,7 +17,7 @@ __all__ = [
     "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "orthogonal_", "sparse_",
     "uniform", "normal", "constant", "eye", "dirac", "xavier_uniform", "xavier_normal", "kaiming_uniform",
     "kaiming_normal", "orthogonal", "sparse",
-]  # fmt: skip
+]
 
 _GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4, "sigmoid": 1}
 _LINEAR = {"linear", *(f"conv{transpose}{n}d" for n in (1, 2, 3) for transpose in ("", "_transpose"))}

@@ -47,7 +47,7 @@ def _diag_embed_kernel(input, offset=0, dim1=-2, dim2=-1):
 
 
 diag_embed = op("diag_embed", _diag_embed_kernel,
-                input=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2))  # fmt: skip
+                input=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2))
 
 
 @composite()
@@ -399,7 +399,7 @@ def equal(input: Any, other: Any) -> bool:
 
 
 count_nonzero = op("count_nonzero", lambda input, dim=None: np.asarray(
-    np.count_nonzero(input, axis=tuple(dim) if isinstance(dim, (list, tuple)) else dim)))  # fmt: skip
+    np.count_nonzero(input, axis=tuple(dim) if isinstance(dim, (list, tuple)) else dim)))
 
 
 @composite()

@@ -27,7 +27,7 @@ def _same_dtype(arrays: Any) -> Any:
 
 
 cat = op("cat", _cat_kernel, autocast="widest", lists=("tensors",), aliases=("concat", "concatenate"), as_method=False,
-         tensors=lambda grad, tensors, dim: _cut(grad, [tuple(x.shape) for x in tensors], dim))  # fmt: skip
+         tensors=lambda grad, tensors, dim: _cut(grad, [tuple(x.shape) for x in tensors], dim))
 
 
 def _cut(grad: Any, shapes: list, dim: int) -> list:
@@ -43,7 +43,7 @@ def _cut(grad: Any, shapes: list, dim: int) -> list:
 
 
 stack = op("stack", lambda tensors, dim=0: kernels.stack(_same_dtype(tensors), dim), lists=("tensors",), autocast="widest",
-           as_method=False, tensors=lambda grad, dim: list(unbind(grad, dim)))  # fmt: skip
+           as_method=False, tensors=lambda grad, dim: list(unbind(grad, dim)))
 
 # ---- rearranging copies -------------------------------------------------------------------------------------------
 
@@ -82,7 +82,7 @@ def _negated(shifts: Any) -> Any:
 tril = op("tril", kernels.tril, inplace=True, input=lambda grad, diagonal: tril(grad, diagonal))
 triu = op("triu", kernels.triu, inplace=True, input=lambda grad, diagonal: triu(grad, diagonal))
 _repeat = op("repeat", kernels.repeat, function=False, as_method=False, shaped=True,
-             input=lambda grad, input_shape, repeats: _unrepeat(grad, tuple(input_shape), repeats))  # fmt: skip
+             input=lambda grad, input_shape, repeats: _unrepeat(grad, tuple(input_shape), repeats))
 
 
 def _unrepeat(grad: Any, shape: tuple, repeats: tuple) -> Any:
@@ -207,7 +207,7 @@ _to_copy = op("to_copy", _to_kernel, function=False, node="ToCopyBackward0", inp
 def to(
     self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
     memory_format: Any = None, other: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Convert dtype and device: to(dtype), to(device), to(device, dtype), to(other)."""
     for i, a in enumerate(args):
         if isinstance(a, dtypes.dtype):
@@ -295,7 +295,7 @@ def _copy_kernel(input, src):
 
 
 _copy = op("copy", _copy_kernel, inplace=True, function=False, as_method=False, node="CopyBackwards",
-           input=lambda grad: grad * 0, src=lambda grad: grad)  # fmt: skip
+           input=lambda grad: grad * 0, src=lambda grad: grad)
 _copy_in_place = Tensor.copy_
 
 
@@ -339,7 +339,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 FUNCTIONS["fill_"] = fill_
 zero = op("zero", lambda input: np.zeros_like(input), inplace=True, function=False, as_method=False,
-          input=lambda grad: grad * 0)  # fmt: skip
+          input=lambda grad: grad * 0)
 
 
 def _cast_number(value: Any, input: Any) -> Any:

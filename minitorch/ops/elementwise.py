@@ -19,17 +19,17 @@ def scaled(grad, factor):
 
 add = op("add", kernels.add, numbers="both", fast=np.add, promote=True, inplace=True, dunder="__add__",
          input=lambda grad: grad,
-         other=lambda grad, alpha: scaled(grad, alpha))  # fmt: skip
+         other=lambda grad, alpha: scaled(grad, alpha))
 sub = op("sub", kernels.sub, numbers="both", fast=np.subtract, promote=True, inplace=True, aliases=("subtract",), dunder="__sub__",
          input=lambda grad: grad,
-         other=lambda grad, alpha: -scaled(grad, alpha))  # fmt: skip
+         other=lambda grad, alpha: -scaled(grad, alpha))
 _rsub_tensor = op("rsub_tensor", lambda input, other, *, alpha=1: kernels.sub(other, input, alpha=alpha), promote=True,
                   node="RsubBackward0", function=False,
                   input=lambda grad, alpha: -scaled(grad, alpha),
-                  other=lambda grad: grad)  # fmt: skip
+                  other=lambda grad: grad)
 _rsub_number = op("rsub_number", lambda input, other, *, alpha=1: kernels.sub(other, input, alpha=alpha), promote=True,
                   node="RsubBackward1", inputs=("input",), function=False,
-                  input=lambda grad, alpha: -scaled(grad, alpha))  # fmt: skip
+                  input=lambda grad, alpha: -scaled(grad, alpha))
 
 
 @composite()
@@ -40,7 +40,7 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 mul = op("mul", np.multiply, numbers="both", promote=True, inplace=True, aliases=("multiply",), dunder="__mul__",
          input=lambda grad, other: grad * other,
-         other=lambda grad, input: grad * input)  # fmt: skip
+         other=lambda grad, input: grad * input)
 
 
 def _div_with_mode(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
@@ -56,24 +56,24 @@ def _div_with_mode(input: Any, other: Any, *, rounding_mode: str | None = None, 
 
 _div = op("true_divide", np.divide, numbers="both", promote="float", node="DivBackward0",
           input=lambda grad, other: grad / other,
-          other=lambda grad, input, other: -grad * ((input / other) / other))  # fmt: skip
+          other=lambda grad, input, other: -grad * ((input / other) / other))
 div = op("div", np.divide, numbers="both", promote="float", inplace=True, aliases=("divide",), dunder="__truediv__",
          otherwise=_div_with_mode,
          input=lambda grad, other: grad / other,
-         other=lambda grad, input, other: -grad * ((input / other) / other))  # fmt: skip
+         other=lambda grad, input, other: -grad * ((input / other) / other))
 div_trunc = op("div_trunc", kernels.div_trunc, numbers="both", promote=True, node="DivBackward1", inplace=True, function=False,
                input=lambda grad: grad * 0,
-               other=lambda grad: grad * 0)  # fmt: skip
+               other=lambda grad: grad * 0)
 floor_divide = op("floor_divide", kernels.div_floor, numbers="both", promote=True, node="DivBackward1", inplace=True,
                   dunder="__floordiv__",
                   input=lambda grad: grad * 0,
-                  other=lambda grad: grad * 0)  # fmt: skip
+                  other=lambda grad: grad * 0)
 remainder = op("remainder", kernels.remainder, numbers="both", promote=True, inplace=True, dunder="__mod__",
                input=lambda grad: grad,
-               other=lambda grad, input, other: -grad * floor_divide(input, other))  # fmt: skip
+               other=lambda grad, input, other: -grad * floor_divide(input, other))
 fmod = op("fmod", kernels.fmod, promote=True, inplace=True,
           input=lambda grad: grad,
-          other=lambda grad, input, other: -grad * div_trunc(input, other))  # fmt: skip
+          other=lambda grad, input, other: -grad * div_trunc(input, other))
 neg = op("neg", kernels.neg, inplace=True, aliases=("negative",), dunder="__neg__", input=lambda grad: -grad)
 
 
@@ -97,24 +97,24 @@ def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tenso
 
 _true_div_ = op("_true_div", np.divide, promote="float", inplace=True, function=False, node="DivBackward0",
                 input=lambda grad, other: grad / other,
-                other=lambda grad, input, other: -grad * ((input / other) / other))  # fmt: skip
+                other=lambda grad, input, other: -grad * ((input / other) / other))
 method("divide_", "true_divide_")(div_)
 
 # ---- powers and roots ---------------------------------------------------------------------------------------------
 
 _pow_number = op("pow_scalar", kernels.pow, promote=("input",), node="PowBackward0", inplace=True, function=False,
                  input=lambda grad, input, exponent:
-                 grad * 0 if exponent == 0 else grad * (exponent * pow(input, exponent - 1)))  # fmt: skip
+                 grad * 0 if exponent == 0 else grad * (exponent * pow(input, exponent - 1)))
 _pow_tensor = op("pow_tensor", kernels.pow, numbers="both", promote=True, node="PowBackward1", inplace=True, function=False,
                  input=lambda grad, input, exponent:
                  grad * where(exponent == 0, zeros_like(input), exponent * pow(input, exponent - 1)),
                  exponent=lambda grad, input, exponent, result:
-                 grad * where((input == 0) & (exponent >= 0), zeros_like(result), result * log(input)))  # fmt: skip
+                 grad * where((input == 0) & (exponent >= 0), zeros_like(result), result * log(input)))
 
 
 _pow_base = op("pow_base", lambda exponent, base: kernels.pow(base, exponent), promote=("exponent", "base"),
                node="PowBackward2", inputs=("exponent",), function=False,
-               exponent=lambda grad, exponent, base, result: _pow_base_slope(grad, exponent, base, result))  # fmt: skip
+               exponent=lambda grad, exponent, base, result: _pow_base_slope(grad, exponent, base, result))
 
 
 def _pow_base_slope(grad: Any, exponent: Any, base: Any, result: Any) -> Any:
@@ -150,9 +150,9 @@ Tensor.__rpow__ = lambda self, other: pow(other, self)  # type: ignore[attr-defi
 square = op("square", np.square, inplace=True, input=lambda grad, input: grad * (2 * input), node="PowBackward0")
 sqrt = op("sqrt", np.sqrt, promote="float", inplace=True, input=lambda grad, result: grad / (2 * result))
 rsqrt = op("rsqrt", kernels.rsqrt, promote="float", inplace=True,
-           input=lambda grad, result: -0.5 * grad * result * result * result)  # fmt: skip
+           input=lambda grad, result: -0.5 * grad * result * result * result)
 reciprocal = op("reciprocal", kernels.reciprocal, promote="float", inplace=True,
-                input=lambda grad, result: -grad * (result * result))  # fmt: skip
+                input=lambda grad, result: -grad * (result * result))
 
 # ---- exponentials, logarithms, trigonometry -----------------------------------------------------------------------
 
@@ -170,31 +170,31 @@ sinh = op("sinh", np.sinh, promote="float", inplace=True, input=lambda grad, inp
 cosh = op("cosh", np.cosh, promote="float", inplace=True, input=lambda grad, input: grad * sinh(input))
 tanh = op("tanh", np.tanh, promote="float", inplace=True, input=lambda grad, result: grad * (1 - result * result))
 asin = op("asin", np.arcsin, promote="float", inplace=True, aliases=("arcsin",),
-          input=lambda grad, input: grad * rsqrt(1 - input * input))  # fmt: skip
+          input=lambda grad, input: grad * rsqrt(1 - input * input))
 acos = op("acos", np.arccos, promote="float", inplace=True, aliases=("arccos",),
-          input=lambda grad, input: grad * -rsqrt(1 - input * input))  # fmt: skip
+          input=lambda grad, input: grad * -rsqrt(1 - input * input))
 atan = op("atan", np.arctan, promote="float", inplace=True, aliases=("arctan",),
-          input=lambda grad, input: grad / (input * input + 1))  # fmt: skip
+          input=lambda grad, input: grad / (input * input + 1))
 asinh = op("asinh", np.arcsinh, promote="float", inplace=True, aliases=("arcsinh",),
-           input=lambda grad, input: grad * rsqrt(input * input + 1))  # fmt: skip
+           input=lambda grad, input: grad * rsqrt(input * input + 1))
 acosh = op("acosh", np.arccosh, promote="float", inplace=True, aliases=("arccosh",),
-           input=lambda grad, input: grad * rsqrt(input * input - 1))  # fmt: skip
+           input=lambda grad, input: grad * rsqrt(input * input - 1))
 atanh = op("atanh", np.arctanh, promote="float", inplace=True, aliases=("arctanh",),
-           input=lambda grad, input: grad / (1 - input * input))  # fmt: skip
+           input=lambda grad, input: grad / (1 - input * input))
 atan2 = op("atan2", np.arctan2, numbers="none", promote="float", inplace=True, aliases=("arctan2",),
            input=lambda grad, input, other: grad * (other / (input * input + other * other)),
-           other=lambda grad, input, other: grad * (-input / (input * input + other * other)))  # fmt: skip
+           other=lambda grad, input, other: grad * (-input / (input * input + other * other)))
 sigmoid = op("sigmoid", kernels.sigmoid, promote="float", inplace=True,
-             input=lambda grad, result: sigmoid_backward(grad, result))  # fmt: skip
+             input=lambda grad, result: sigmoid_backward(grad, result))
 sigmoid_backward = op("sigmoid_backward", lambda grad_output, output: grad_output * (output * (1 - output)),
                       function=False,
                       grad_output=lambda grad, output: grad * (output * (1 - output)),
-                      output=lambda grad, grad_output, output: grad * grad_output * (1 - 2 * output))  # fmt: skip
+                      output=lambda grad, grad_output, output: grad * grad_output * (1 - 2 * output))
 
 # ---- kinks: sign, absolute value, maxima, bounds, rounding --------------------------------------------------------
 
 abs = op("abs", np.abs, inplace=True, aliases=("absolute",), dunder="__abs__",
-         input=lambda grad, input: grad * sgn(input))  # fmt: skip
+         input=lambda grad, input: grad * sgn(input))
 sign = op("sign", kernels.sign, inplace=True, input=lambda grad: grad * 0)
 sgn = op("sgn", kernels.sign, inplace=True, input=lambda grad: grad * 0)
 floor = op("floor", kernels.floor, inplace=True, input=lambda grad: grad * 0)
@@ -204,19 +204,19 @@ round = op("round", kernels.round, inplace=True, input=lambda grad: grad * 0)
 frac = op("frac", kernels.frac, inplace=True, input=lambda grad: grad)
 relu = op("relu", kernels.relu, inplace=True, input=lambda grad, result: relu_backward(grad, result))
 relu_backward = op("relu_backward", kernels.relu_backward, function=False, node="ThresholdBackwardBackward0",
-                   grad=lambda cotangent, output: relu_backward(cotangent, output))  # fmt: skip
+                   grad=lambda cotangent, output: relu_backward(cotangent, output))
 maximum = op("maximum", np.maximum, numbers="none", promote=True,
              input=lambda grad, input, other: grad * _larger_share(input, other),
-             other=lambda grad, input, other: grad * _larger_share(other, input))  # fmt: skip
+             other=lambda grad, input, other: grad * _larger_share(other, input))
 minimum = op("minimum", np.minimum, numbers="none", promote=True,
              input=lambda grad, input, other: grad * _larger_share(other, input),
-             other=lambda grad, input, other: grad * _larger_share(input, other))  # fmt: skip
+             other=lambda grad, input, other: grad * _larger_share(input, other))
 fmax = op("fmax", np.fmax, numbers="none", promote=True,
           input=lambda grad, input, other: where((input >= other) | isnan(other), grad, zeros_like(grad)),
-          other=lambda grad, input, other: where((input >= other) | isnan(other), zeros_like(grad), grad))  # fmt: skip
+          other=lambda grad, input, other: where((input >= other) | isnan(other), zeros_like(grad), grad))
 fmin = op("fmin", np.fmin, numbers="none", promote=True,
           input=lambda grad, input, other: where((input <= other) | isnan(other), grad, zeros_like(grad)),
-          other=lambda grad, input, other: where((input <= other) | isnan(other), zeros_like(grad), grad))  # fmt: skip
+          other=lambda grad, input, other: where((input <= other) | isnan(other), zeros_like(grad), grad))
 
 
 def _larger_share(a: Any, b: Any) -> Any:
@@ -238,7 +238,7 @@ def _within(grad: Any, input: Any, min: Any, max: Any) -> Any:
 
 _clamp_number = op("clamp_scalar", kernels.clamp, promote=("input", "min", "max"), node="ClampBackward1", inplace=True,
                    function=False, inputs=("input",),
-                   input=lambda grad, input, min, max: _within(grad, input, min, max))  # fmt: skip
+                   input=lambda grad, input, min, max: _within(grad, input, min, max))
 _clamp_tensor = op(
     "clamp_tensor", kernels.clamp, promote=("input", "min", "max"), node="ClampBackward0", inplace=True, function=False,
     input=lambda grad, input, min, max: _within(grad, input, min, max),
@@ -246,7 +246,7 @@ _clamp_tensor = op(
     grad * 0 if min is None else where((input < min) & (True if max is None else min < max), grad, zeros_like(grad)),
     max=lambda grad, input, min, max:
     grad * 0 if max is None else where((input > max) | (False if min is None else max < min), grad, zeros_like(grad)),
-)  # fmt: skip
+)
 
 
 @composite(aliases=("clip",))
@@ -273,11 +273,11 @@ def _one_sided(side: str, beyond: Any, tensor_kernel: Any) -> Any:
     number = op(f"{name}_number", lambda input, bound: kernels.clamp(input, **{side: bound}), promote=True,
                 node=f"Clamp{side.capitalize()}Backward0", inputs=("input",), inplace=True, function=False,
                 input=lambda grad, input, bound: where(beyond(input, bound) | isnan(input), grad, zeros_like(grad)),
-                )  # fmt: skip
+                )
     tensor = op(f"{name}_tensor", tensor_kernel, promote=True, node=f"Clamp{side.capitalize()}Backward1", inplace=True,
                 function=False, numbers="none",
                 input=lambda grad, input, other: where(beyond(input, other), grad, zeros_like(grad)),
-                other=lambda grad, input, other: where(beyond(input, other), zeros_like(grad), grad))  # fmt: skip
+                other=lambda grad, input, other: where(beyond(input, other), zeros_like(grad), grad))
 
     def bounded(input: Any, bound: Any) -> Any:
         return (number if isinstance(bound, (int, float)) else tensor)(input, bound)
@@ -300,12 +300,12 @@ clamp_max = _one_sided("max", lambda x, bound: x <= bound, np.minimum)
 _lerp_number = op("lerp_number", kernels.lerp, promote=("input", "end"), inplace=True, function=False,
                   node="LerpBackward0",
                   input=lambda grad, weight: grad * (1 - weight),
-                  end=lambda grad, weight: grad * weight)  # fmt: skip
+                  end=lambda grad, weight: grad * weight)
 _lerp_tensor = op("lerp_tensor", kernels.lerp, promote=("input", "end", "weight"), inplace=True, function=False,
                   node="LerpBackward1",
                   input=lambda grad, weight: grad * (1 - weight),
                   end=lambda grad, weight: grad * weight,
-                  weight=lambda grad, input, end: grad * (end - input))  # fmt: skip
+                  weight=lambda grad, input, end: grad * (end - input))
 
 
 @composite()
@@ -350,7 +350,7 @@ isfinite = op("isfinite", kernels.isfinite)
 
 where_ = op("where", kernels.where, numbers="both", promote=("input", "other"), function=False,
             input=lambda grad, condition: _masked(condition, grad),
-            other=lambda grad, condition: _masked(~condition, grad))  # fmt: skip
+            other=lambda grad, condition: _masked(~condition, grad))
 
 
 def _masked(condition: Any, grad: Any) -> Any:
@@ -409,7 +409,7 @@ def _operators() -> None:
         "add": add, "sub": sub, "mul": mul, "truediv": div, "floordiv": floor_divide, "mod": remainder,
         "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor, "lshift": bitwise_left_shift,
         "rshift": bitwise_right_shift,
-    }  # fmt: skip
+    }
     for name, function in reflected.items():
 
         def forward(self: Any, other: Any, function: Any = function) -> Any:

@@ -27,13 +27,13 @@ from .shape import (
 # ---- advanced indexing --------------------------------------------------------------------------------------------
 
 _index = op("index", kernels.index, function=False, as_method=False, shaped=True,
-            input=lambda grad, input_shape, indices: _index_zeros(grad, tuple(input_shape), indices))  # fmt: skip
+            input=lambda grad, input_shape, indices: _index_zeros(grad, tuple(input_shape), indices))
 _index_zeros = op("index_backward", kernels.index_zeros, function=False, node="IndexPutBackward0",
-                  grad=lambda grad, indices: _index(grad, indices))  # fmt: skip
+                  grad=lambda grad, indices: _index(grad, indices))
 _index_put = op("index_put_op", kernels.index_put, inplace=True, function=False, as_method=False,
                 node="IndexPutBackward0", inputs=("input", "values"),
                 input=lambda grad, indices, accumulate: grad if accumulate else _cleared(grad, indices),
-                values=lambda grad, indices, values: sum_to(_index(grad, indices), tuple(values.shape)))  # fmt: skip
+                values=lambda grad, indices, values: sum_to(_index(grad, indices), tuple(values.shape)))
 
 
 def _cleared(grad: Any, indices: Any) -> Any:
@@ -244,7 +244,7 @@ def _name(t: Tensor) -> str:
 # ---- gather and scatter -------------------------------------------------------------------------------------------
 
 gather = op("gather", kernels.gather, shaped=True,
-            input=lambda grad, input_shape, dim, index: _gather_zeros(grad, tuple(input_shape), dim, index))  # fmt: skip
+            input=lambda grad, input_shape, dim, index: _gather_zeros(grad, tuple(input_shape), dim, index))
 
 
 def _gather_zeros(grad: Any, shape: tuple, dim: int, index: Any) -> Any:
@@ -258,11 +258,11 @@ def scatter_into_zeros(grad: Any, dim: int, index: Any, shape: tuple) -> Any:
 
 _scatter_number = op("scatter_value", kernels.scatter, inplace=True, function=False, as_method=False,
                      node="ScatterBackward1", inputs=("input",),
-                     input=lambda grad, dim, index: _scatter_number(grad, dim, index, 0))  # fmt: skip
+                     input=lambda grad, dim, index: _scatter_number(grad, dim, index, 0))
 _scatter = op("scatter_src", kernels.scatter, inplace=True, function=False, as_method=False, node="ScatterBackward0",
               inputs=("input", "src"),
               input=lambda grad, dim, index: _scatter_number(grad, dim, index, 0),
-              src=lambda grad, dim, index, src: _padded(gather(grad, dim, index), src))  # fmt: skip
+              src=lambda grad, dim, index, src: _padded(gather(grad, dim, index), src))
 
 
 def _padded(grad: Any, src: Any) -> Any:
@@ -281,7 +281,7 @@ def _padded(grad: Any, src: Any) -> Any:
 
 scatter_add = op("scatter_add", kernels.scatter_add, inplace=True,
                  input=lambda grad: grad,
-                 src=lambda grad, dim, index, src: _padded(gather(grad, dim, index), src))  # fmt: skip
+                 src=lambda grad, dim, index, src: _padded(gather(grad, dim, index), src))
 
 
 def _scatter_arguments(src: Any, value: Any, reduce: Any) -> Any:
@@ -306,28 +306,28 @@ def scatter_(self: Tensor, dim: int, index: Any, src: Any = None, *, value: Any 
 
 index_select = op("index_select", kernels.index_select, shaped=True,
                   input=lambda grad, input_shape, dim, index:
-                  index_add(zeros(tuple(input_shape), grad), dim, index, grad))  # fmt: skip
+                  index_add(zeros(tuple(input_shape), grad), dim, index, grad))
 index_add = op("index_add", kernels.index_add, inplace=True, inputs=("input", "source"),
                input=lambda grad: grad,
                source=lambda grad, dim, index, source, alpha:
-               reshape(index_select(grad, dim, index) * alpha, source.shape))  # fmt: skip
+               reshape(index_select(grad, dim, index) * alpha, source.shape))
 index_copy = op("index_copy", kernels.index_copy, autocast="widest", inplace=True, inputs=("input", "source"),
                 input=lambda grad, dim, index: index_fill(grad, dim, index, 0),
                 source=lambda grad, dim, index, source:
-                reshape(index_select(grad, dim, index), source.shape))  # fmt: skip
+                reshape(index_select(grad, dim, index), source.shape))
 index_fill = op("index_fill", kernels.index_fill, inplace=True, inputs=("input", "value"),
                 input=lambda grad, dim, index: index_fill(grad, dim, index, 0),
-                value=lambda grad, dim, index: index_select(grad, dim, index))  # fmt: skip
+                value=lambda grad, dim, index: index_select(grad, dim, index))
 
 # ---- masks --------------------------------------------------------------------------------------------------------
 
 _masked_fill = op("masked_fill_op", kernels.masked_fill, inplace=True, function=False, as_method=False,
                   node="MaskedFillBackward0", inputs=("input",),
-                  input=lambda grad, mask: where(mask, zeros_like(grad), grad))  # fmt: skip
+                  input=lambda grad, mask: where(mask, zeros_like(grad), grad))
 _masked_fill_tensor = op("masked_fill_tensor", kernels.masked_fill, inplace=True, function=False, as_method=False,
                          node="MaskedFillBackward1", inputs=("input", "value"),
                          input=lambda grad, mask: where(mask, zeros_like(grad), grad),
-                         value=lambda grad, mask: where(mask, grad, zeros_like(grad)))  # fmt: skip
+                         value=lambda grad, mask: where(mask, grad, zeros_like(grad)))
 
 
 @composite()
@@ -344,7 +344,7 @@ def masked_fill_(self: Tensor, mask: Any, value: Any) -> Tensor:
 
 
 masked_select = op("masked_select", kernels.masked_select, shaped=True,
-                   input=lambda grad, input_shape, mask: _masked_zeros(grad, tuple(input_shape), mask))  # fmt: skip
+                   input=lambda grad, input_shape, mask: _masked_zeros(grad, tuple(input_shape), mask))
 
 
 def _masked_zeros(grad: Any, shape: tuple, mask: Any) -> Any:
@@ -373,7 +373,7 @@ def masked_scatter_(self: Tensor, mask: Any, source: Any) -> Tensor:
 take = op("take", kernels.take, shaped=True,
           input=lambda grad, input_shape, index:
           reshape(_index_zeros(reshape(grad, (-1,)), (count_of(input_shape),), [_array(index).reshape(-1)]),
-                  input_shape))  # fmt: skip
+                  input_shape))
 
 
 def _array(x: Any) -> Any:
@@ -392,7 +392,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
     d = check_dim(dim, input.ndim)
     shape = list(np.broadcast_shapes(
         [1 if i == d else n for i, n in enumerate(input.shape)], [1 if i == d else n for i, n in enumerate(indices.shape)]
-    ))  # fmt: skip
+    ))
     mine, theirs = list(shape), list(shape)
     mine[d], theirs[d] = input.shape[d], indices.shape[d]
     return gather(expand(input, tuple(mine)), d, expand(indices, tuple(theirs)))
@@ -432,7 +432,7 @@ def _place(grad: Any, indices: Any, shape: Any, dim: int, keepdim: bool = True) 
 
 
 _sort = op("sort", kernels.sort, function=False, as_method=False, returns=("values", "indices"), shaped=True,
-           input=lambda grad, indices, input_shape, dim: _place(grad, indices, input_shape, dim))  # fmt: skip
+           input=lambda grad, indices, input_shape, dim: _place(grad, indices, input_shape, dim))
 
 
 @composite()
@@ -448,16 +448,16 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = 
 
 
 topk = op("topk", kernels.topk, returns=("values", "indices"), shaped=True,
-          input=lambda grad, indices, input_shape, dim: _place(grad, indices, input_shape, dim))  # fmt: skip
+          input=lambda grad, indices, input_shape, dim: _place(grad, indices, input_shape, dim))
 kthvalue = op("kthvalue", kernels.kthvalue, returns=("values", "indices"), shaped=True,
               input=lambda grad, indices, input_shape, dim, keepdim:
-              _place(grad, indices, input_shape, dim, keepdim))  # fmt: skip
+              _place(grad, indices, input_shape, dim, keepdim))
 _median_dim = op("median", kernels.median, function=False, as_method=False, returns=("values", "indices"), shaped=True,
                  input=lambda grad, indices, input_shape, dim, keepdim:
-                 _place(grad, indices, input_shape, dim, keepdim))  # fmt: skip
+                 _place(grad, indices, input_shape, dim, keepdim))
 _median_all = op("median_all", lambda input: kernels.median(input.reshape(-1))[0], function=False,
                  node="MedianBackward0",
-                 input=lambda grad, input, result: _first_equal(grad, input, result))  # fmt: skip
+                 input=lambda grad, input, result: _first_equal(grad, input, result))
 
 
 def _first_equal(grad: Any, input: Any, result: Any) -> Any:

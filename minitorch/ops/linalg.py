@@ -61,7 +61,7 @@ def _mm_fast(input, mat2):
 
 mm = op("mm", _mm_fast, autocast="lower",
         input=lambda grad, mat2: _times_transposed(grad, mat2),
-        mat2=lambda grad, input, mat2: _transposed_times(input, grad, mat2))  # fmt: skip
+        mat2=lambda grad, input, mat2: _transposed_times(input, grad, mat2))
 
 
 def _addmm_kernel(input, mat1, mat2, *, beta=1, alpha=1):
@@ -103,7 +103,7 @@ def _addmm_fast(input, mat1, mat2, *, beta=1, alpha=1):
 addmm = op("addmm", _addmm_fast, autocast="lower", inplace=True,
            input=lambda grad, beta: scaled(grad, beta),
            mat1=lambda grad, mat2, alpha: scaled(_times_transposed(grad, mat2), alpha),
-           mat2=lambda grad, mat1, mat2, alpha: scaled(_transposed_times(mat1, grad, mat2), alpha))  # fmt: skip
+           mat2=lambda grad, mat1, mat2, alpha: scaled(_transposed_times(mat1, grad, mat2), alpha))
 
 
 def _bmm_kernel(input, mat2):
@@ -123,7 +123,7 @@ def _bmm_kernel(input, mat2):
 
 bmm = op("bmm", _bmm_kernel, autocast="lower",
          input=lambda grad, mat2: bmm(grad, transpose(mat2, 1, 2)),
-         mat2=lambda grad, input: bmm(transpose(input, 1, 2), grad))  # fmt: skip
+         mat2=lambda grad, input: bmm(transpose(input, 1, 2), grad))
 
 
 def _baddbmm_kernel(input, batch1, batch2, *, beta=1, alpha=1):
@@ -135,7 +135,7 @@ def _baddbmm_kernel(input, batch1, batch2, *, beta=1, alpha=1):
 baddbmm = op("baddbmm", _baddbmm_kernel, autocast="lower", inplace=True,
              input=lambda grad, beta: scaled(grad, beta),
              batch1=lambda grad, batch2, alpha: scaled(bmm(grad, transpose(batch2, 1, 2)), alpha),
-             batch2=lambda grad, batch1, alpha: scaled(bmm(transpose(batch1, 1, 2), grad), alpha))  # fmt: skip
+             batch2=lambda grad, batch1, alpha: scaled(bmm(transpose(batch1, 1, 2), grad), alpha))
 
 
 def _addbmm_kernel(input, batch1, batch2, *, beta=1, alpha=1):
@@ -162,7 +162,7 @@ def _mv_kernel(input, vec):
 
 mv = op("mv", _mv_kernel,
         input=lambda grad, vec: outer(grad, vec),
-        vec=lambda grad, input: mv(t(input), grad))  # fmt: skip
+        vec=lambda grad, input: mv(t(input), grad))
 
 
 def _dot_kernel(input, tensor):
@@ -182,7 +182,7 @@ def _dot_kernel(input, tensor):
 
 dot = op("dot", _dot_kernel,
          input=lambda grad, tensor: grad * tensor,
-         tensor=lambda grad, input: grad * input)  # fmt: skip
+         tensor=lambda grad, input: grad * input)
 
 
 @composite()

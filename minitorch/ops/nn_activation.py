@@ -18,18 +18,18 @@ from .shape import chunk
 # ---- made of pieces -----------------------------------------------------------------------------------------------
 
 threshold = op("threshold", piecewise.threshold, inplace=True, as_method=False,
-               input=lambda grad, input, threshold: where(input <= threshold, zeros_like(grad), grad))  # fmt: skip
+               input=lambda grad, input, threshold: where(input <= threshold, zeros_like(grad), grad))
 hardtanh = op("hardtanh", lambda input, min_val=-1.0, max_val=1.0: elementwise.clamp(input, min_val, max_val),
               function=False, inplace=True,
               input=lambda grad, input, min_val, max_val:
-              where((input <= min_val) | (input >= max_val), zeros_like(grad), grad))  # fmt: skip
+              where((input <= min_val) | (input >= max_val), zeros_like(grad), grad))
 _SIXTH = float(np.float32(1) / np.float32(6))  # torch's constant, single precision also for doubles
 hardsigmoid = op("hardsigmoid", floating(piecewise.hardsigmoid), function=False, inplace=True,
                  input=lambda grad, input:
-                 where((input > -3) & (input < 3), grad * _SIXTH, zeros_like(grad)))  # fmt: skip
+                 where((input > -3) & (input < 3), grad * _SIXTH, zeros_like(grad)))
 hardswish = op("hardswish", floating(piecewise.hardswish), function=False, inplace=True,
                input=lambda grad, input:
-               where(input <= -3, zeros_like(grad), where(input < 3, grad * (input / 3 + 0.5), grad)))  # fmt: skip
+               where(input <= -3, zeros_like(grad), where(input < 3, grad * (input / 3 + 0.5), grad)))
 
 
 def _elu_slope(grad: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
@@ -43,24 +43,24 @@ _SELU = (
 )  # alpha and scale (Klambauer et al. 2017)
 elu = op("elu", floating(piecewise.elu), function=False, inplace=True,
          input=lambda grad, input, alpha, scale, input_scale:
-         _elu_slope(grad, input, alpha, scale, input_scale))  # fmt: skip
+         _elu_slope(grad, input, alpha, scale, input_scale))
 celu = op("celu", floating(lambda input, alpha=1.0: piecewise.elu(input, alpha, 1, 1 / alpha), "celu"), inplace=True,
           as_method=False,
-          input=lambda grad, input, alpha: _elu_slope(grad, input, alpha, 1, 1 / alpha))  # fmt: skip
+          input=lambda grad, input, alpha: _elu_slope(grad, input, alpha, 1, 1 / alpha))
 selu = op("selu", floating(lambda input: piecewise.elu(input, *_SELU), "selu"), node="EluBackward0", inplace=True,
           as_method=False,
-          input=lambda grad, input: _elu_slope(grad, input, *_SELU, 1))  # fmt: skip
+          input=lambda grad, input: _elu_slope(grad, input, *_SELU, 1))
 leaky_relu = op("leaky_relu", floating(piecewise.leaky_relu), function=False, inplace=True,
-                input=lambda grad, input, negative_slope: where(input > 0, grad, grad * negative_slope))  # fmt: skip
+                input=lambda grad, input, negative_slope: where(input > 0, grad, grad * negative_slope))
 prelu_kernel = op("prelu_kernel", floating(piecewise.prelu), function=False,
                   input=lambda grad, input, weight: where(input > 0, grad, grad * weight),
-                  weight=lambda grad, input: where(input > 0, zeros_like(grad), grad * input))  # fmt: skip
+                  weight=lambda grad, input: where(input > 0, zeros_like(grad), grad * input))
 hardshrink = op("hardshrink", floating(piecewise.hardshrink),
-                input=lambda grad, input, lambd: _shrunk(grad, input, lambd))  # fmt: skip
+                input=lambda grad, input, lambd: _shrunk(grad, input, lambd))
 softshrink = op("softshrink", floating(piecewise.softshrink), function=False,
-                input=lambda grad, input, lambd: _shrunk(grad, input, lambd))  # fmt: skip
+                input=lambda grad, input, lambd: _shrunk(grad, input, lambd))
 rrelu_with_noise = op("rrelu_with_noise", lambda input, noise: input * noise, function=False, inplace=True,
-                      input=lambda grad, noise: grad * noise)  # fmt: skip
+                      input=lambda grad, noise: grad * noise)
 
 
 def _shrunk(grad: Any, input: Any, lambd: Any) -> Any:
@@ -117,19 +117,19 @@ def _rrelu_noise(input: Any, lower: float, upper: float, training: bool) -> Any:
 # ---- smooth -------------------------------------------------------------------------------------------------------
 
 silu = op("silu", floating(kernels.silu, "silu_cpu"), function=False, inplace=True,
-          input=lambda grad, input: silu_backward(grad, input))  # fmt: skip
+          input=lambda grad, input: silu_backward(grad, input))
 mish = op("mish", floating(piecewise.mish), function=False, inplace=True,
-          input=lambda grad, input: _mish_slope(grad, input))  # fmt: skip
+          input=lambda grad, input: _mish_slope(grad, input))
 softplus = op("softplus", floating(kernels.softplus, "softplus_cpu"), function=False,
-              input=lambda grad, input, beta, threshold: softplus_backward(grad, input, beta, threshold))  # fmt: skip
+              input=lambda grad, input, beta, threshold: softplus_backward(grad, input, beta, threshold))
 log_sigmoid = op("log_sigmoid", floating(piecewise.log_sigmoid, "log_sigmoid_cpu"), function=False,
-                 input=lambda grad, input: grad * sigmoid(-input))  # fmt: skip
+                 input=lambda grad, input: grad * sigmoid(-input))
 gelu = op("gelu", floating(kernels.gelu, "GeluKernelImpl"), function=False, inplace=True,
-          input=lambda grad, input, approximate: gelu_backward(grad, input, approximate))  # fmt: skip
+          input=lambda grad, input, approximate: gelu_backward(grad, input, approximate))
 glu_kernel = op("glu", floating(piecewise.glu), function=False,
-                input=lambda grad, input, dim: _glu_grad(grad, input, dim))  # fmt: skip
+                input=lambda grad, input, dim: _glu_grad(grad, input, dim))
 normal_cdf = op("normal_cdf", piecewise.normal_cdf, function=False,
-                input=lambda grad, input: grad * exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi)))  # fmt: skip
+                input=lambda grad, input: grad * exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi)))
 
 
 @fused(kernels.silu_backward)
@@ -179,10 +179,10 @@ def glu(input: Any, dim: int = -1) -> Any:
 
 _softmax = op("_softmax", floating(softmax_kernels.softmax, "softmax_lastdim_kernel_impl"), function=False,
               node="SoftmaxBackward0", inputs=("input",),
-              input=lambda grad, result, dim: softmax_backward(grad, result, dim))  # fmt: skip
+              input=lambda grad, result, dim: softmax_backward(grad, result, dim))
 _log_softmax = op("_log_softmax", floating(softmax_kernels.log_softmax, "log_softmax_lastdim_kernel_impl"),
                   fast=softmax_kernels.small_log_softmax, function=False, node="LogSoftmaxBackward0", inputs=("input",),
-                  input=lambda grad, result, dim: log_softmax_backward(grad, result, dim))  # fmt: skip
+                  input=lambda grad, result, dim: log_softmax_backward(grad, result, dim))
 
 
 @fused(softmax_kernels.softmax_backward)
@@ -217,4 +217,4 @@ __all__ = [
     "celu", "elu", "gelu", "gelu_backward", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
     "leaky_relu", "log_sigmoid", "log_softmax", "mish", "prelu", "relu", "rrelu", "selu", "sigmoid", "silu", "softmax",
     "softplus", "softshrink", "tanh", "threshold",
-]  # fmt: skip
+]

@@ -37,7 +37,7 @@ def _backward(
 
 _attention = op("scaled_dot_product_attention", kernels.attention, function=False, autocast="lower",
                 node="ScaledDotProductFlashAttentionForCpuBackward0", hidden=("weights",),
-                inputs=("query", "key", "value"), joint=_backward)  # fmt: skip
+                inputs=("query", "key", "value"), joint=_backward)
 
 
 def _causal(length: int, source: int) -> Any:
@@ -64,7 +64,7 @@ def _weights(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale: float
 def scaled_dot_product_attention(
     query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """`softmax(query @ key^T * scale + mask) @ value`: query (..., L, E), key (..., S, E), value (..., S, Ev).
 
     `attn_mask`: boolean (False: may not be looked at) or added to the scores; `is_causal`: place i looks at places up

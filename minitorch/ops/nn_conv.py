@@ -21,21 +21,21 @@ convolution = op(
     weight=lambda grad, input, weight, stride, padding, dilation, transposed, output_padding, groups:
     conv_weight_grad(grad, input, weight.shape, stride, padding, dilation, transposed, output_padding, groups),
     bias=lambda grad: grad.sum((0, *range(2, grad.ndim))), shaped=True,
-)  # fmt: skip
+)
 conv_input_grad = op(
     "conv_input_grad", kernels.convolution_input_grad, function=False, node="ConvolutionBackwardBackward0",
     grad=lambda cotangent, weight, stride, padding, dilation, transposed, output_padding, groups:
     convolution(cotangent, weight, None, stride, padding, dilation, transposed, output_padding, groups),
     weight=lambda cotangent, grad, weight, stride, padding, dilation, transposed, output_padding, groups:
     conv_weight_grad(grad, cotangent, weight.shape, stride, padding, dilation, transposed, output_padding, groups),
-)  # fmt: skip
+)
 conv_weight_grad = op(
     "conv_weight_grad", kernels.convolution_weight_grad, function=False, node="ConvolutionBackwardBackward0",
     grad=lambda cotangent, input, stride, padding, dilation, transposed, output_padding, groups:
     convolution(input, cotangent, None, stride, padding, dilation, transposed, output_padding, groups),
     input=lambda cotangent, grad, input, stride, padding, dilation, transposed, output_padding, groups:
     conv_input_grad(grad, cotangent, input.shape, stride, padding, dilation, transposed, output_padding, groups),
-)  # fmt: skip
+)
 
 
 def _batched(name: str, nd: int, input: Any, call: Any) -> Any:
@@ -94,7 +94,7 @@ def _conv_transpose(nd: int) -> Any:
     def conv(
         input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
         groups: int = 1, dilation: Any = 1,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         def call(x: Any) -> Any:
             return convolution(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
 
@@ -164,12 +164,12 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
 
 im2col = op("im2col", blocks.unfold, function=False, shaped=True, node="Im2ColBackward0",
             input=lambda grad, input_shape, kernel_size, dilation, padding, stride:
-            col2im(grad, input_shape[-2:], kernel_size, dilation, padding, stride))  # fmt: skip
+            col2im(grad, input_shape[-2:], kernel_size, dilation, padding, stride))
 col2im = op("col2im", blocks.fold, function=False, node="Col2ImBackward0",
             input=lambda grad, kernel_size, dilation, padding, stride:
-            im2col(grad, kernel_size, dilation, padding, stride))  # fmt: skip
+            im2col(grad, kernel_size, dilation, padding, stride))
 
 __all__ = [
     "bilinear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution",
     "linear",
-]  # fmt: skip
+]

@@ -13,10 +13,10 @@ from .nn_common import not_implemented
 
 _ctc_loss = op("ctc_loss_op", kernels.ctc_loss, function=False, node="CtcLossBackward0", hidden=("alpha",),
                log_probs=lambda grad, log_probs, targets, input_lengths, target_lengths, blank, result, alpha:
-               _backward(grad, log_probs, targets, input_lengths, target_lengths, blank, result, alpha))  # fmt: skip
+               _backward(grad, log_probs, targets, input_lengths, target_lengths, blank, result, alpha))
 _backward = op("ctc_loss_backward", kernels.ctc_loss_backward, function=False,
                grad=not_implemented("_ctc_loss_backward"),
-               log_probs=not_implemented("_ctc_loss_backward"))  # fmt: skip
+               log_probs=not_implemented("_ctc_loss_backward"))
 
 
 def ctc_loss(

@@ -57,4 +57,4 @@ feature_alpha_dropout, feature_alpha_dropout_ = _family("feature_alpha_dropout",
 __all__ = [
     "alpha_dropout", "alpha_dropout_", "dropout", "dropout_", "feature_alpha_dropout", "feature_alpha_dropout_",
     "feature_dropout", "feature_dropout_",
-]  # fmt: skip
+]

@@ -25,10 +25,10 @@ def _lookup(
 
 embedding = op("embedding", _lookup, as_method=False, shaped=True,
                weight=lambda grad, indices, input_shape, padding_idx, scale_grad_by_freq:
-               embedding_dense_backward(grad, indices, input_shape[0], padding_idx, scale_grad_by_freq))  # fmt: skip
+               embedding_dense_backward(grad, indices, input_shape[0], padding_idx, scale_grad_by_freq))
 embedding_dense_backward = op("embedding_dense_backward", kernels.embedding_dense_backward, function=False,
                               grad=lambda cotangent, indices, padding_idx:
-                              _gather(cotangent, indices, padding_idx))  # fmt: skip
+                              _gather(cotangent, indices, padding_idx))
 
 
 def _gather(table: Any, indices: Any, padding_idx: int) -> Any:
@@ -59,7 +59,7 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
 def embedding_bag(
     weight: Any, input: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
     per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: int = -1,
-) -> Any:  # fmt: skip
+) -> Any:
     """The sum (mode 0), mean (1) or maximum (2) of the rows in each bag; bag i is `input[offsets[i]:offsets[i + 1]]`.
 
     Returns (output, bag of each index, size of each bag, where each maximum was)."""

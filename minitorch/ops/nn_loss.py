@@ -26,13 +26,13 @@ def each(grad: Any, reduction: str, like: Any) -> Any:
 mse_loss = op("mse_loss", floating(kernels.mse_loss, "mse_cpu"), autocast="fp32", function=False,
               input=lambda grad, input, target, reduction: each(grad, reduction, input) * (2 * (input - target)),
               target=lambda grad, input, target, reduction: each(grad, reduction, input) * (2 * (target - input)),
-              )  # fmt: skip
+              )
 smooth_l1_loss = op("smooth_l1_loss", kernels.smooth_l1_loss, autocast="fp32", function=False,
                     node="SmoothL1LossBackward0",
                     input=lambda grad, input, target, reduction, beta:
                     each(grad, reduction, input) * _smooth_slope(input - target, beta),
                     target=lambda grad, input, target, reduction, beta:
-                    each(grad, reduction, input) * _smooth_slope(target - input, beta))  # fmt: skip
+                    each(grad, reduction, input) * _smooth_slope(target - input, beta))
 
 
 def _smooth_slope(d: Any, beta: float) -> Any:
@@ -43,7 +43,7 @@ huber_loss = op("huber_loss", kernels.huber_loss, autocast="fp32", function=Fals
                 input=lambda grad, input, target, reduction, delta:
                 each(grad, reduction, input) * clamp(input - target, -delta, delta),
                 target=lambda grad, input, target, reduction, delta:
-                each(grad, reduction, input) * clamp(target - input, -delta, delta))  # fmt: skip
+                each(grad, reduction, input) * clamp(target - input, -delta, delta))
 
 
 def _weighted(grad: Any, weight: Any) -> Any:
@@ -56,7 +56,7 @@ binary_cross_entropy = op(
     _weighted(each(grad, reduction, input) * ((input - target) / clamp((1 - input) * input, min=1e-12)), weight),
     target=lambda grad, input, weight, reduction:
     _weighted(each(grad, reduction, input) * (log1p(-input) - log(input)), weight),
-)  # fmt: skip
+)
 
 
 def _logits_slope(input: Any, target: Any, pos_weight: Any) -> Any:
@@ -76,10 +76,10 @@ binary_cross_entropy_with_logits = op(
     _weighted(each(grad, reduction, input) * _logits_slope(input, target, pos_weight), weight),
     target=lambda grad, input, weight, pos_weight, reduction:
     _weighted(each(grad, reduction, input) * _logits_target_slope(input, pos_weight), weight),
-)  # fmt: skip
+)
 soft_margin_loss = op("soft_margin_loss", kernels.soft_margin_loss, autocast="fp32", function=False,
                       input=lambda grad, input, target, reduction:
-                      each(grad, reduction, input) * (-target * sigmoid(-target * input)))  # fmt: skip
+                      each(grad, reduction, input) * (-target * sigmoid(-target * input)))
 
 # ---- losses on classes --------------------------------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ def _nll(name: str, node: str) -> Any:
     return op(name, floating(softmax_kernels.nll_loss, "nll_loss_out_frame"), function=False, node=node,
               hidden=("total_weight",), autocast="fp32",
               input=lambda grad, input, target, weight, reduction, ignore_index, total_weight:
-              nll_loss_backward(grad, input, target, weight, reduction, ignore_index, total_weight))  # fmt: skip
+              nll_loss_backward(grad, input, target, weight, reduction, ignore_index, total_weight))
 
 
 nll_loss = _nll("nll_loss", "NllLossBackward0")
@@ -96,7 +96,7 @@ nll_loss2d = _nll("nll_loss2d", "NllLoss2DBackward0")
 # Linear in the gradient, and its adjoint is the loss itself
 nll_loss_backward = op("nll_loss_backward", softmax_kernels.nll_loss_backward, function=False,
                        grad=lambda cotangent, target, weight, reduction, ignore_index:
-                       nll_loss(cotangent, target, weight, reduction, ignore_index))  # fmt: skip
+                       nll_loss(cotangent, target, weight, reduction, ignore_index))
 
 
 def _array(x: Any) -> Any:
@@ -147,7 +147,7 @@ def _multilabel_margin_slope(grad: Any, input: Any, target: Any, reduction: str)
 
 multi_margin_loss = op("multi_margin_loss", floating(kernels.multi_margin_loss), function=False,
                        input=lambda grad, input, target, p, margin, weight, reduction:
-                       _multi_margin_slope(grad, input, target, p, margin, weight, reduction))  # fmt: skip
+                       _multi_margin_slope(grad, input, target, p, margin, weight, reduction))
 multilabel_margin_loss = op("multilabel_margin_loss", floating(kernels.multilabel_margin_loss), function=False,
                             input=lambda grad, input, target, reduction:
-                            _multilabel_margin_slope(grad, input, target, reduction))  # fmt: skip
+                            _multilabel_margin_slope(grad, input, target, reduction))

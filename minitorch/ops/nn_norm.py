@@ -58,7 +58,7 @@ def _layer_norm_backward(
 native_layer_norm = op(
     "native_layer_norm", floating(kernels.layer_norm, "LayerNormKernelImpl"), function=False, hidden=("mean", "rstd"),
     inputs=("input", "weight", "bias"), joint=_layer_norm_backward, autocast="fp32_cuda",
-)  # fmt: skip
+)
 
 
 @composite(as_method=False)
@@ -118,7 +118,7 @@ def _rms_norm_backward(
 fused_rms_norm = op(
     "fused_rms_norm", floating(kernels.rms_norm, "rms_norm"), function=False, hidden=("rstd",),
     inputs=("input", "weight"), joint=_rms_norm_backward, autocast="fp32_cuda",
-)  # fmt: skip
+)
 
 
 @composite(as_method=False)
@@ -146,7 +146,7 @@ def _group_norm_backward(
 native_group_norm = op(
     "native_group_norm", floating(kernels.group_norm, "GroupNormKernelImpl"), function=False, hidden=("mean", "rstd"),
     inputs=("input", "weight", "bias"), joint=_group_norm_backward, autocast="fp32_cuda",
-)  # fmt: skip
+)
 
 
 @composite(as_method=False)
@@ -199,14 +199,14 @@ def _constant(array: Any) -> Tensor:
 native_batch_norm = op(
     "native_batch_norm", floating(kernels.batch_norm, "batch_norm"), function=False, hidden=("mean", "rstd"),
     inputs=("input", "weight", "bias"), joint=_batch_norm_backward,
-)  # fmt: skip
+)
 
 
 @composite(as_method=False)
 def batch_norm(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
     eps: float, cudnn_enabled: bool = True,
-) -> Any:  # fmt: skip
+) -> Any:
     """Each channel of (N, C, ...) normalised by the batch's statistics, or (not `training`) by the running ones.
 
     In training the running statistics, where given, are moved towards the batch's, in place, by `momentum`."""
@@ -239,7 +239,7 @@ def batch_norm(
 def instance_norm(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float,
     eps: float, cudnn_enabled: bool = True,
-) -> Any:  # fmt: skip
+) -> Any:
     """Each channel of each sample of (N, C, ...) normalised by itself: a batch norm with N * C channels."""
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats=False")

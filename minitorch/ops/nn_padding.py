@@ -13,18 +13,18 @@ from .linalg import matmul
 # ---- the rows: all maps that act on each dimension by itself share one derivative -----------------------------------
 
 adjoint = op("resample_adjoint", kernels.adjoint, function=False,
-             grad=lambda cotangent, taps: resample(cotangent, taps))  # fmt: skip
+             grad=lambda cotangent, taps: resample(cotangent, taps))
 
 
 def _resample(name: str, node: str) -> Any:
     return op(name, kernels.apply, function=False, node=node, shaped=True,
-              input=lambda grad, taps, input_shape: adjoint(grad, taps, input_shape))  # fmt: skip
+              input=lambda grad, taps, input_shape: adjoint(grad, taps, input_shape))
 
 
 resample = _resample("resample", "ResampleBackward0")
 _PADS = {(mode, nd): _resample(f"{mode}_pad{nd}d", f"{name}Pad{nd}DBackward0")
          for mode, name in (("reflect", "Reflection"), ("replicate", "Replication"), ("circular", "Circular"))
-         for nd in (1, 2, 3)}  # fmt: skip
+         for nd in (1, 2, 3)}
 _UPSAMPLES = {
     mode: _resample(f"upsample_{mode}", f"Upsample{name}Backward0") for mode, name in {
         "nearest1": "Nearest1D", "nearest2": "Nearest2D", "nearest3": "Nearest3D",
@@ -32,9 +32,9 @@ _UPSAMPLES = {
         "linear1": "Linear1D", "bilinear2": "Bilinear2D", "trilinear3": "Trilinear3D", "bicubic2": "Bicubic2D",
         "bilinear2aa": "Bilinear2DAa", "bicubic2aa": "Bicubic2DAa",
     }.items()
-}  # fmt: skip
+}
 constant_pad_nd = op("constant_pad_nd", kernels.constant_pad, as_method=False,
-                     input=lambda grad, pad: constant_pad_nd(grad, [-n for n in pad]))  # fmt: skip
+                     input=lambda grad, pad: constant_pad_nd(grad, [-n for n in pad]))
 
 
 def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
@@ -160,9 +160,9 @@ def _checked_unshuffle(input: Any, downscale_factor: int) -> Any:
 
 
 pixel_shuffle = op("pixel_shuffle", _checked_shuffle, as_method=False,
-                   input=lambda grad, upscale_factor: pixel_unshuffle(grad, upscale_factor))  # fmt: skip
+                   input=lambda grad, upscale_factor: pixel_unshuffle(grad, upscale_factor))
 pixel_unshuffle = op("pixel_unshuffle", _checked_unshuffle, as_method=False,
-                     input=lambda grad, downscale_factor: pixel_shuffle(grad, downscale_factor))  # fmt: skip
+                     input=lambda grad, downscale_factor: pixel_shuffle(grad, downscale_factor))
 
 
 def _mix(input: Any, groups: int) -> Any:
@@ -181,7 +181,7 @@ def _mix(input: Any, groups: int) -> Any:
 
 channel_shuffle = op("channel_shuffle", _mix, as_method=False, shaped=True,
                      input=lambda grad, groups, input_shape:
-                     channel_shuffle(grad, input_shape[1] // groups))  # fmt: skip
+                     channel_shuffle(grad, input_shape[1] // groups))
 
 # ---- sampling at arbitrary places ---------------------------------------------------------------------------------
 

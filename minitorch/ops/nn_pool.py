@@ -21,17 +21,17 @@ def _for(nd: int, kernel: Any) -> Any:
 def _scatter_row(nd: int) -> Any:
     return op(f"max_pool{nd}d_scatter", _for(nd, kernels.max_pool_grad), function=False,
               node=f"MaxPool{nd}DWithIndicesBackwardBackward0",
-              grad=lambda cotangent, indices: _gather[nd](cotangent, indices))  # fmt: skip
+              grad=lambda cotangent, indices: _gather[nd](cotangent, indices))
 
 
 def _gather_row(nd: int) -> Any:
     return op(f"max_pool{nd}d_gather", _for(nd, kernels.max_pool_gather), function=False, shaped=True,
-              input=lambda grad, indices, input_shape: _scatter[nd](grad, indices, input_shape))  # fmt: skip
+              input=lambda grad, indices, input_shape: _scatter[nd](grad, indices, input_shape))
 
 
 def _max_row(name: str, nd: int, kernel: Any, node: str) -> Any:
     return op(name, _for(nd, kernel), function=False, returns=("values", "indices"), shaped=True, node=node,
-              input=lambda grad, indices, input_shape: _scatter[nd](grad, indices, input_shape))  # fmt: skip
+              input=lambda grad, indices, input_shape: _scatter[nd](grad, indices, input_shape))
 
 
 _scatter: Table = {nd: _scatter_row(nd) for nd in (1, 2, 3)}
@@ -52,7 +52,7 @@ fractional_max_pool: Table = {
 
 def _unpool_row(nd: int) -> Any:
     return op(f"max_unpool{nd}d", _for(nd, kernels.max_unpool), function=False, node=f"MaxUnpool{nd}DBackward0",
-              input=lambda grad, indices: _gather[nd](grad, indices))  # fmt: skip
+              input=lambda grad, indices: _gather[nd](grad, indices))
 
 
 max_unpool: Table = {nd: _unpool_row(nd) for nd in (2, 3)}
@@ -63,7 +63,7 @@ def _avg_row(nd: int) -> Any:
               node=f"AvgPool{nd}DBackward0",
               input=lambda grad, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad,
               divisor_override: _avg_grad[nd](grad, input_shape, kernel_size, stride, padding, ceil_mode,
-                                              count_include_pad, divisor_override))  # fmt: skip
+                                              count_include_pad, divisor_override))
 
 
 def _avg_grad_row(nd: int) -> Any:
@@ -71,19 +71,19 @@ def _avg_grad_row(nd: int) -> Any:
               node=f"AvgPool{nd}DBackwardBackward0",
               grad=lambda cotangent, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override:
               avg_pool[nd](cotangent, kernel_size, stride, padding, ceil_mode, count_include_pad,
-                           divisor_override))  # fmt: skip
+                           divisor_override))
 
 
 def _adaptive_row(nd: int) -> Any:
     return op(f"adaptive_avg_pool{nd}d", _for(nd, kernels.adaptive_avg_pool), function=False, shaped=True,
               node=f"AdaptiveAvgPool{nd}DBackward0",
-              input=lambda grad, input_shape: _adaptive_grad[nd](grad, input_shape))  # fmt: skip
+              input=lambda grad, input_shape: _adaptive_grad[nd](grad, input_shape))
 
 
 def _adaptive_grad_row(nd: int) -> Any:
     return op(f"adaptive_avg_pool{nd}d_grad", _for(nd, kernels.adaptive_avg_pool_grad), function=False,
               node=f"AdaptiveAvgPool{nd}DBackwardBackward0",
-              grad=lambda cotangent, grad: adaptive_avg_pool[nd](cotangent, grad.shape[-nd:]))  # fmt: skip
+              grad=lambda cotangent, grad: adaptive_avg_pool[nd](cotangent, grad.shape[-nd:]))
 
 
 avg_pool: Table = {nd: _avg_row(nd) for nd in (2, 3)}
@@ -149,7 +149,7 @@ max_pool2d, max_pool3d = map(_max_pool, (2, 3))
 def avg_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,
-) -> Any:  # fmt: skip
+) -> Any:
     """The mean of each window of input (N, C, L) or (C, L)."""
     _check_1d("avg_pool1d", input)
     kernel_size = _in_a_row("avg_pool1d", "kernel_size", kernel_size, 1)
@@ -190,4 +190,4 @@ def adaptive_mean(nd: int, input: Any, output_size: Any) -> Any:
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_max_pool1d", "avg_pool1d", "max_pool1d", "max_pool1d_with_indices", "max_pool2d",
     "max_pool3d",
-]  # fmt: skip
+]

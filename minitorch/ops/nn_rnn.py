@@ -84,7 +84,7 @@ def _composed(
 def _layer_backward(
     grads: Any, needs: tuple, gates: Any, h0: Any, c0: Any, w_hh: Any, b_hh: Any, sizes: Any, reverse: bool, mode: str,
     output: Any, acts: Any, before: Any, extra: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     if any(isinstance(g, Tensor) for g in grads):
         return _recorded_backward(grads, needs, (gates, h0, c0, w_hh, b_hh), sizes, reverse, mode)
     like = (output, h0, c0)
@@ -104,13 +104,13 @@ def _recorded_backward(grads: Any, needs: tuple, inputs: tuple, sizes: Any, reve
         wanted = [x for x, need in zip(inputs, needs, strict=True) if need]
         found = iter(differentiate(
             [r for r, _ in kept], wanted, [g for _, g in kept], create_graph=True, allow_unused=True
-        ))  # fmt: skip
+        ))
     return [next(found) if need else None for need in needs]
 
 
 _layer = op("rnn_layer", kernels.layer, function=False, node="MkldnnRnnLayerBackward0", autocast="lower",
             returns=("output", "h_n", "c_n"), hidden=("acts", "before", "extra"),
-            inputs=("gates", "h0", "c0", "w_hh", "b_hh"), joint=_layer_backward)  # fmt: skip
+            inputs=("gates", "h0", "c0", "w_hh", "b_hh"), joint=_layer_backward)
 
 
 def _direction(input: Any, h: Any, c: Any, weights: tuple, sizes: list, reverse: bool, mode: str) -> tuple:
@@ -125,7 +125,7 @@ def _direction(input: Any, h: Any, c: Any, weights: tuple, sizes: list, reverse:
 def _network(
     mode: str, input: Any, sizes: list, h0: Any, c0: Any, params: Any, has_biases: bool, num_layers: int,
     dropout: float, train: bool, bidirectional: bool,
-) -> tuple:  # fmt: skip
+) -> tuple:
     """All layers and directions over packed rows (total, in): (output, h_n, c_n)."""
     directions = 2 if bidirectional else 1
     each = len(params) // (num_layers * directions)
@@ -160,7 +160,7 @@ def _rnn(mode: str, name: str) -> Any:
     def _padded(
         input: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool,
         bidirectional: bool, batch_first: bool,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         x = input.transpose(0, 1) if batch_first else input
         steps, n = x.shape[:2]
         h0, c0 = hx if mode == "LSTM" else (hx, hx)
@@ -175,7 +175,7 @@ def _rnn(mode: str, name: str) -> Any:
     def _packed(
         data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float,
         train: bool, bidirectional: bool,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         h0, c0 = hx if mode == "LSTM" else (hx, hx)
         out, h_n, c_n = _network(
             mode, data, batch_sizes.tolist(), h0, c0, params, has_biases, num_layers, dropout, train, bidirectional

@@ -32,15 +32,15 @@ def count(shape: Any, dim: Any) -> int:
 
 _sum_all = op("sum_all", lambda input, *, dtype=None: kernels.sum(input, dtype=dtype), function=False,
               node="SumBackward0", shaped=True,
-              input=lambda grad, input_shape: expand(grad, input_shape))  # fmt: skip
+              input=lambda grad, input_shape: expand(grad, input_shape))
 _sum_dim = op("sum_dim", kernels.sum, function=False, node="SumBackward1", shaped=True,
-              input=lambda grad, input_shape, dim, keepdim: restore(grad, input_shape, dim, keepdim))  # fmt: skip
+              input=lambda grad, input_shape, dim, keepdim: restore(grad, input_shape, dim, keepdim))
 _mean_all = op("mean_all", lambda input, *, dtype=None: kernels.mean(input, dtype=dtype), function=False,
                node="MeanBackward0", shaped=True,
-               input=lambda grad, input_shape: expand(grad / max_int(count(input_shape, None)), input_shape))  # fmt: skip
+               input=lambda grad, input_shape: expand(grad / max_int(count(input_shape, None)), input_shape))
 _mean_dim = op("mean_dim", kernels.mean, function=False, node="MeanBackward1", shaped=True,
                input=lambda grad, input_shape, dim, keepdim:
-               restore(grad / max_int(count(input_shape, dim)), input_shape, dim, keepdim))  # fmt: skip
+               restore(grad / max_int(count(input_shape, dim)), input_shape, dim, keepdim))
 
 
 def max_int(n: int) -> int:
@@ -65,11 +65,11 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 
 _prod_all = op("prod_all", lambda input, *, dtype=None: kernels.prod(input, dtype=dtype), autocast="fp32", function=False,
                node="ProdBackward0",
-               input=lambda grad, input: (grad * _others_product(input.reshape(-1), 0)).reshape(input.shape))  # fmt: skip
+               input=lambda grad, input: (grad * _others_product(input.reshape(-1), 0)).reshape(input.shape))
 _prod_dim = op("prod_dim", kernels.prod, autocast="fp32", function=False, node="ProdBackward1",
                input=lambda grad, input, dim, keepdim:
                grad * _others_product(input, 0) if input.ndim == 0 else
-               restore(grad, input.shape, dim, keepdim) * _others_product(input, dim))  # fmt: skip
+               restore(grad, input.shape, dim, keepdim) * _others_product(input, dim))
 
 
 def _others_product(input: Any, dim: int) -> Any:
@@ -98,7 +98,7 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: An
 
 _var = op("var_", kernels.var, function=False, node="VarBackward0",
           input=lambda grad, input, dim, correction, keepdim: restore(grad, input.shape, dim, keepdim)
-          * ((input - mean(input, dim, True)) * (2.0 / _freedom(input, dim, correction))))  # fmt: skip
+          * ((input - mean(input, dim, True)) * (2.0 / _freedom(input, dim, correction))))
 
 
 def _freedom(input: Any, dim: Any, correction: Any) -> Any:
@@ -112,7 +112,7 @@ def _std(input: Any, dim: Any = None, correction: Any = 1, keepdim: bool = False
 
 _std_op = op("std_", _std, function=False, node="StdBackward0",
              input=lambda grad, input, dim, correction, keepdim, result: _std_gradient(
-                 grad, input, dim, correction, keepdim, result))  # fmt: skip
+                 grad, input, dim, correction, keepdim, result))
 
 
 def _std_gradient(grad: Any, input: Any, dim: Any, correction: Any, keepdim: bool, result: Any) -> Any:
@@ -179,13 +179,13 @@ def _even_share(grad: Any, input: Any, result: Any, dim: Any, keepdim: bool) -> 
 
 
 amax = op("amax", kernels.amax, input=lambda grad, input, result, dim, keepdim:
-          _even_share(grad, input, result, dim, keepdim))  # fmt: skip
+          _even_share(grad, input, result, dim, keepdim))
 amin = op("amin", kernels.amin, input=lambda grad, input, result, dim, keepdim:
-          _even_share(grad, input, result, dim, keepdim))  # fmt: skip
+          _even_share(grad, input, result, dim, keepdim))
 _max_all = op("max_all", kernels.whole_max, function=False, node="MaxBackward1",
-              input=lambda grad, input, result: _even_share(grad, input, result, None, False))  # fmt: skip
+              input=lambda grad, input, result: _even_share(grad, input, result, None, False))
 _min_all = op("min_all", kernels.whole_min, function=False, node="MinBackward1",
-              input=lambda grad, input, result: _even_share(grad, input, result, None, False))  # fmt: skip
+              input=lambda grad, input, result: _even_share(grad, input, result, None, False))
 
 
 def place(grad: Any, indices: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
@@ -202,10 +202,10 @@ def place(grad: Any, indices: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
 
 _max_dim = op("max", kernels.max_dim, function=False, as_method=False, returns=("values", "indices"), shaped=True,
               input=lambda grad, indices, input_shape, dim, keepdim:
-              place(grad, indices, input_shape, dim, keepdim))  # fmt: skip
+              place(grad, indices, input_shape, dim, keepdim))
 _min_dim = op("min", kernels.min_dim, function=False, as_method=False, returns=("values", "indices"), shaped=True,
               input=lambda grad, indices, input_shape, dim, keepdim:
-              place(grad, indices, input_shape, dim, keepdim))  # fmt: skip
+              place(grad, indices, input_shape, dim, keepdim))
 
 
 def _max_or_min(name: str, whole: Any, along: Any, elementwise: Any) -> Any:
@@ -240,9 +240,9 @@ _AMinMax = namedtuple("aminmax", ("min", "max"))
 # ---- scans --------------------------------------------------------------------------------------------------------
 
 cumsum = op("cumsum", kernels.cumsum, inplace=True, shaped=True,
-            input=lambda grad, dim: _reverse_cumsum(grad, dim))  # fmt: skip
+            input=lambda grad, dim: _reverse_cumsum(grad, dim))
 cumprod = op("cumprod", kernels.cumprod, inplace=True,
-             input=lambda grad, input, dim, result: _cumprod_gradient(grad, input, dim, result))  # fmt: skip
+             input=lambda grad, input, dim, result: _cumprod_gradient(grad, input, dim, result))
 
 
 def _reverse_cumsum(grad: Any, dim: int) -> Any:
@@ -277,13 +277,13 @@ def _cumprod_gradient(grad: Any, input: Any, dim: int, result: Any) -> Any:
 logsumexp = op("logsumexp", kernels.logsumexp, to_float=True, promote=("input",),
                input=lambda grad, input, result, dim, keepdim:
                restore(grad, input.shape, dim, keepdim)
-               * exp(input - _keep(where(isinf(result), zeros_like(result), result), input, dim, keepdim)))  # fmt: skip
+               * exp(input - _keep(where(isinf(result), zeros_like(result), result), input, dim, keepdim)))
 
 # ---- norms --------------------------------------------------------------------------------------------------------
 
 _vector_norm = op("linalg_vector_norm", kernels.norm, as_method=False, function=False,
                   input=lambda grad, input, ord, dim, keepdim, result:
-                  _norm_gradient(grad, input, ord, dim, keepdim, result))  # fmt: skip
+                  _norm_gradient(grad, input, ord, dim, keepdim, result))
 
 
 def _norm_gradient(grad: Any, input: Any, ord: float, dim: Any, keepdim: bool, result: Any) -> Any:

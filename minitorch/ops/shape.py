@@ -21,9 +21,9 @@ def sizes(args: tuple) -> tuple:
 # ---- views --------------------------------------------------------------------------------------------------------
 
 _view = op("view_shape", kernels.view, view=True, function=False, node="ViewBackward0", shaped=True,
-           input=lambda grad, input_shape: reshape(grad, input_shape))  # fmt: skip
+           input=lambda grad, input_shape: reshape(grad, input_shape))
 _unsafe_view = op("unsafe_view", kernels.view, function=False, node="UnsafeViewBackward0", shaped=True,
-                  input=lambda grad, input_shape: reshape(grad, input_shape))  # fmt: skip
+                  input=lambda grad, input_shape: reshape(grad, input_shape))
 
 
 @method()
@@ -55,7 +55,7 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 _reshape_alias = op("reshape_alias", kernels.view, view=True, function=False, node="ReshapeAliasBackward0", shaped=True,
-                    input=lambda grad, input_shape: reshape(grad, input_shape))  # fmt: skip
+                    input=lambda grad, input_shape: reshape(grad, input_shape))
 
 
 def _array(x: Any) -> Any:
@@ -132,10 +132,10 @@ def ravel(input: Any) -> Any:
 
 method("ravel")(ravel)
 transpose = op("transpose", kernels.transpose, view=True, aliases=("swapaxes", "swapdims"),
-               input=lambda grad, dim0, dim1: transpose(grad, dim0, dim1))  # fmt: skip
+               input=lambda grad, dim0, dim1: transpose(grad, dim0, dim1))
 t = op("t", kernels.t, view=True, input=lambda grad: t(grad))
 _permute = op("permute", kernels.permute, view=True, function=False, as_method=False,
-              input=lambda grad, dims: _permute(grad, _inverse(dims)))  # fmt: skip
+              input=lambda grad, dims: _permute(grad, _inverse(dims)))
 
 
 def _inverse(dims: Any) -> tuple:
@@ -152,7 +152,7 @@ def permute(input: Any, *args: Any, dims: Any = None) -> Any:
 
 
 _expand = op("expand", kernels.expand, view=True, function=False, as_method=False, shaped=True,
-             input=lambda grad, input_shape: sum_to(grad, input_shape))  # fmt: skip
+             input=lambda grad, input_shape: sum_to(grad, input_shape))
 
 
 def expand(input: Any, *args: Any, size: Any = None, implicit: bool = False) -> Any:
@@ -199,11 +199,11 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
 
 
 _squeeze = op("squeeze_all", lambda input: kernels.squeeze(input), view=True, function=False, shaped=True,
-              node="SqueezeBackward0", input=lambda grad, input_shape: reshape(grad, input_shape))  # fmt: skip
+              node="SqueezeBackward0", input=lambda grad, input_shape: reshape(grad, input_shape))
 _squeeze_dim = op("squeeze_dim", kernels.squeeze, view=True, function=False, shaped=True, node="SqueezeBackward1",
-                  input=lambda grad, input_shape: reshape(grad, input_shape))  # fmt: skip
+                  input=lambda grad, input_shape: reshape(grad, input_shape))
 _squeeze_dims = op("squeeze_dims", kernels.squeeze, view=True, function=False, shaped=True, node="SqueezeBackward2",
-                   input=lambda grad, input_shape: reshape(grad, input_shape))  # fmt: skip
+                   input=lambda grad, input_shape: reshape(grad, input_shape))
 
 
 @composite()
@@ -215,7 +215,7 @@ def squeeze(input: Any, dim: Any = None) -> Any:
 
 
 unsqueeze = op("unsqueeze", kernels.unsqueeze, view=True, shaped=True,
-               input=lambda grad, input_shape: reshape(grad, input_shape))  # fmt: skip
+               input=lambda grad, input_shape: reshape(grad, input_shape))
 
 
 def unsqueeze_dims(input: Any, dims: tuple) -> Any:
@@ -285,7 +285,7 @@ def _strided_kernel(input, size, stride, storage_offset=None):
 
 as_strided = op("as_strided", _strided_kernel, view=True,
                 input=lambda grad, input, size, stride, storage_offset:
-                as_strided_scatter_zeros(grad, input, size, stride, storage_offset))  # fmt: skip
+                as_strided_scatter_zeros(grad, input, size, stride, storage_offset))
 
 
 def _geometry(input: Any) -> tuple:
@@ -335,10 +335,10 @@ def _strided_gather(grad, geometry, size, stride, storage_offset):
 
 _scatter_zeros = op("as_strided_backward", _strided_scatter, function=False,
                     grad=lambda grad, geometry, size, stride, storage_offset:
-                    _gather_strided(grad, geometry, size, stride, storage_offset))  # fmt: skip
+                    _gather_strided(grad, geometry, size, stride, storage_offset))
 _gather_strided = op("as_strided_gather", _strided_gather, function=False,
                      grad=lambda grad, geometry, size, stride, storage_offset:
-                     _scatter_zeros(grad, geometry, size, stride, storage_offset))  # fmt: skip
+                     _scatter_zeros(grad, geometry, size, stride, storage_offset))
 
 
 def as_strided_scatter_zeros(grad: Any, input: Any, size: Any, stride: Any, storage_offset: Any) -> Any:
@@ -360,10 +360,10 @@ def as_strided_scatter_like_base(
 
 
 alias = op("alias", lambda input: input[...], view=True, function=False, node="AliasBackward0",
-           input=lambda grad: grad)  # fmt: skip
+           input=lambda grad: grad)
 unfold = op("unfold", kernels.unfold, view=True, function=False, as_method=True, shaped=True,
             input=lambda grad, input_shape, dimension, size, step:
-            unfold_backward(grad, input_shape, dimension, size, step))  # fmt: skip
+            unfold_backward(grad, input_shape, dimension, size, step))
 
 
 def _fold(grad, input_shape, dim, size, step):
@@ -373,7 +373,7 @@ def _fold(grad, input_shape, dim, size, step):
 
 
 unfold_backward = op("unfold_backward", _fold, function=False,
-                     grad=lambda grad, dim, size, step: unfold(grad, dim, size, step))  # fmt: skip
+                     grad=lambda grad, dim, size, step: unfold(grad, dim, size, step))
 
 
 def _swapped(name: str, doc: str, *dims: int) -> None:
@@ -457,7 +457,7 @@ def zeros(shape: tuple, like: Any) -> Any:
 _split = op("split_equal", kernels.split, view=True, function=False, shaped=True, node="SplitBackward0",
             input=lambda grads, input_shape, split_size, dim: _rejoin(
                 grads, input_shape,
-                [_chunk(input_shape[dim], split_size, i) for i in range(len(grads))], dim))  # fmt: skip
+                [_chunk(input_shape[dim], split_size, i) for i in range(len(grads))], dim))
 
 
 def _chunk(total: int, size: int, i: int) -> int:
@@ -466,7 +466,7 @@ def _chunk(total: int, size: int, i: int) -> int:
 
 _split_sizes = op("split_with_sizes", kernels.split_with_sizes, view=True, shaped=True,
                   input=lambda grads, input_shape, split_sizes, dim: _rejoin(
-                      grads, input_shape, split_sizes, dim))  # fmt: skip
+                      grads, input_shape, split_sizes, dim))
 
 
 @composite()
@@ -507,7 +507,7 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> Any:
         cuts = list(where)
     edges = [0, *cuts, n]
     return tuple([slice_(input, dim, a, b if i < len(cuts) else n, 1)
-                  for i, (a, b) in enumerate(zip(edges[:-1], edges[1:], strict=True))])  # fmt: skip
+                  for i, (a, b) in enumerate(zip(edges[:-1], edges[1:], strict=True))])
 
 
 def _restack(grads: Any, shape: Any, dim: int) -> Any:
@@ -520,7 +520,7 @@ def _restack(grads: Any, shape: Any, dim: int) -> Any:
 
 
 unbind = op("unbind", kernels.unbind, view=True, shaped=True,
-            input=lambda grads, input_shape, dim: _restack(grads, input_shape, dim))  # fmt: skip
+            input=lambda grads, input_shape, dim: _restack(grads, input_shape, dim))
 
 
 @method()
@@ -565,7 +565,7 @@ _reshaped_in_place(
     "squeeze_",
     lambda dim=None: (_squeeze, _SQUEEZE3, ()) if dim is None
     else (_squeeze_dim, _SQUEEZE4, (dim,)) if isinstance(dim, int) else (_squeeze_dims, _SQUEEZE5, (tuple(dim),)),
-)  # fmt: skip
+)
 _reshaped_in_place(
     "as_strided_", lambda size, stride, storage_offset=None: (as_strided, as_strided.row.node, (size, stride, storage_offset))
 )

@@ -41,15 +41,15 @@ def _binary(name: str, scipy_name: str, **formulas: Any) -> Any:
 erf = _unary("erf", "erf", lambda grad, input: grad * (_TWO_OVER_ROOT_PI * exp(-(input * input))), inplace=True)
 erfc = _unary("erfc", "erfc", lambda grad, input: grad * (-_TWO_OVER_ROOT_PI * exp(-(input * input))), inplace=True)
 erfinv = _unary("erfinv", "erfinv", lambda grad, result: grad * (0.5 * math.sqrt(math.pi) * exp(result * result)),
-                inplace=True)  # fmt: skip
+                inplace=True)
 special_ndtr = _unary("special_ndtr", "ndtr",
-                      lambda grad, input: grad * (exp(input * input * -0.5) / math.sqrt(2 * math.pi)))  # fmt: skip
+                      lambda grad, input: grad * (exp(input * input * -0.5) / math.sqrt(2 * math.pi)))
 special_ndtri = _unary("special_ndtri", "ndtri",
-                       lambda grad, result: grad * (math.sqrt(2 * math.pi) * exp(result * result / 2)))  # fmt: skip
+                       lambda grad, result: grad * (math.sqrt(2 * math.pi) * exp(result * result / 2)))
 special_log_ndtr = _unary("special_log_ndtr", "log_ndtr", lambda grad, input:
-                          grad * (math.sqrt(2 / math.pi) / special_erfcx(input * (-math.sqrt(0.5)))))  # fmt: skip
+                          grad * (math.sqrt(2 / math.pi) / special_erfcx(input * (-math.sqrt(0.5)))))
 special_erfcx = _unary("special_erfcx", "erfcx",
-                       lambda grad, input, result: grad * (2 * input * result - _TWO_OVER_ROOT_PI))  # fmt: skip
+                       lambda grad, input, result: grad * (2 * input * result - _TWO_OVER_ROOT_PI))
 
 # ---- gamma and Bessel functions -----------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ def _polygamma(input, n):
 
 
 _polygamma_op = op("polygamma_op", _polygamma, promote=("input",), to_float=True, function=False,
-                   node="PolygammaBackward0", input=lambda grad, input, n: grad * _polygamma_op(input, n + 1))  # fmt: skip
+                   node="PolygammaBackward0", input=lambda grad, input, n: grad * _polygamma_op(input, n + 1))
 
 
 @composite(as_method=False)
@@ -123,7 +123,7 @@ def mvlgamma(input: Any, p: int) -> Any:
 
 i0 = _unary("i0", "i0", lambda grad, input: grad * special_i1(input), inplace=True)
 special_i0e = _unary("special_i0e", "i0e",
-                     lambda grad, input, result: grad * (special_i1e(input) - sgn(input) * result))  # fmt: skip
+                     lambda grad, input, result: grad * (special_i1e(input) - sgn(input) * result))
 
 
 def _i1_slope(grad: Any, input: Any, result: Any) -> Any:
@@ -145,12 +145,12 @@ for _name, _scipy_name in {
     "bessel_j0": "j0", "bessel_j1": "j1", "bessel_y0": "y0", "bessel_y1": "y1", "modified_bessel_i0": "i0",
     "modified_bessel_i1": "i1", "modified_bessel_k0": "k0", "modified_bessel_k1": "k1",
     "scaled_modified_bessel_k0": "k0e", "scaled_modified_bessel_k1": "k1e",
-}.items():  # fmt: skip
+}.items():
     op(f"special_{_name}", (lambda k: lambda input: k(input))(_scipy(_scipy_name)), promote="float", as_method=False)
 igamma = _binary("igamma", "gammainc")
 igammac = _binary("igammac", "gammaincc")
 special_zeta = op("special_zeta", lambda input, other: _scipy("zeta")(input, other), promote="float", as_method=False,
-                  numbers="both")  # fmt: skip
+                  numbers="both")
 
 # ---- logarithms that stay finite ----------------------------------------------------------------------------------
 
@@ -158,18 +158,18 @@ special_zeta = op("special_zeta", lambda input, other: _scipy("zeta")(input, oth
 def _xlog(inner: Any) -> Any:
     def kernel(input, other):
         return np.where(np.isnan(other), np.asarray(np.nan, other.dtype),
-                        np.where(input == 0, np.asarray(0, input.dtype), input * inner(other)))  # fmt: skip
+                        np.where(input == 0, np.asarray(0, input.dtype), input * inner(other)))
 
     return kernel
 
 
 xlogy = op("xlogy", _xlog(np.log), promote="float", inplace=True, numbers="both",
            input=lambda grad, input, other: grad * where((input == 0) & (other <= 0), zeros_like(grad), log(other)),
-           other=lambda grad, input, other: grad * input / other)  # fmt: skip
+           other=lambda grad, input, other: grad * input / other)
 special_xlog1py = op("special_xlog1py", _xlog(np.log1p), promote="float", as_method=False, numbers="both",
                      input=lambda grad, input, other:
                      grad * where((input == 0) & (other <= -1), zeros_like(grad), log1p(other)),
-                     other=lambda grad, input, other: grad * input / (other + 1))  # fmt: skip
+                     other=lambda grad, input, other: grad * input / (other + 1))
 
 
 def _entr(input):
@@ -179,7 +179,7 @@ def _entr(input):
 
 
 special_entr = op("special_entr", _entr, promote="float", as_method=False,
-                  input=lambda grad, input: grad * (-log(input) - 1))  # fmt: skip
+                  input=lambda grad, input: grad * (-log(input) - 1))
 
 
 def _logit(input, eps=None):
@@ -195,13 +195,13 @@ def _logit_slope(grad: Any, input: Any, eps: Any) -> Any:
 
 
 logit = op("logit", _logit, promote=("input",), to_float=True, inplace=True,
-           input=lambda grad, input, eps: _logit_slope(grad, input, eps))  # fmt: skip
+           input=lambda grad, input, eps: _logit_slope(grad, input, eps))
 logaddexp = op("logaddexp", np.logaddexp, promote=True, numbers="none",
                input=lambda grad, input, result: grad * exp(_finite_difference(input, result)),
-               other=lambda grad, other, result: grad * exp(_finite_difference(other, result)))  # fmt: skip
+               other=lambda grad, other, result: grad * exp(_finite_difference(other, result)))
 logaddexp2 = op("logaddexp2", np.logaddexp2, promote=True, numbers="none",
                 input=lambda grad, input, other: grad * sigmoid((input - other) * math.log(2)),
-                other=lambda grad, input, other: grad * sigmoid((other - input) * math.log(2)))  # fmt: skip
+                other=lambda grad, input, other: grad * sigmoid((other - input) * math.log(2)))
 
 
 def _finite_difference(x: Any, result: Any) -> Any:
@@ -231,7 +231,7 @@ def _logcumsumexp_slope(grad: Any, input: Any, result: Any, dim: int) -> Any:
 
 
 logcumsumexp = op("logcumsumexp", _logcumsumexp,
-                  input=lambda grad, input, result, dim: _logcumsumexp_slope(grad, input, result, dim))  # fmt: skip
+                  input=lambda grad, input, result, dim: _logcumsumexp_slope(grad, input, result, dim))
 
 
 def _sinc_slope(grad: Any, input: Any) -> Any:
@@ -241,13 +241,13 @@ def _sinc_slope(grad: Any, input: Any) -> Any:
 
 
 sinc = op("sinc", lambda input: np.sinc(input).astype(input.dtype), promote="float", inplace=True,
-          input=lambda grad, input: _sinc_slope(grad, input))  # fmt: skip
+          input=lambda grad, input: _sinc_slope(grad, input))
 
 # ---- two numbers --------------------------------------------------------------------------------------------------
 
 hypot = op("hypot", np.hypot, promote=True, inplace=True, numbers="none",
            input=lambda grad, input, result: grad * where(result == 0, zeros_like(result), input / result),
-           other=lambda grad, other, result: grad * where(result == 0, zeros_like(result), other / result))  # fmt: skip
+           other=lambda grad, other, result: grad * where(result == 0, zeros_like(result), other / result))
 
 
 def _copysign_slope(grad: Any, input: Any, result: Any) -> Any:
@@ -257,11 +257,11 @@ def _copysign_slope(grad: Any, input: Any, result: Any) -> Any:
 
 copysign = op("copysign", np.copysign, promote="float", inplace=True,
               input=lambda grad, input, result: _copysign_slope(grad, input, result),
-              other=lambda grad: grad * 0)  # fmt: skip
+              other=lambda grad: grad * 0)
 nextafter = op("nextafter", np.nextafter, promote=True, inplace=True, numbers="none",
-               input=not_implemented("nextafter"), other=not_implemented("nextafter"))  # fmt: skip
+               input=not_implemented("nextafter"), other=not_implemented("nextafter"))
 heaviside = op("heaviside", lambda input, values: np.where(input == 0, values, input > 0).astype(input.dtype),
-               inplace=True, promote=True, numbers="none")  # fmt: skip
+               inplace=True, promote=True, numbers="none")
 gcd = op("gcd", np.gcd, promote=True, inplace=True, numbers="none")
 lcm = op("lcm", np.lcm, promote=True, inplace=True, numbers="none")
 
@@ -291,11 +291,11 @@ def float_power(input: Any, exponent: Any) -> Any:
 # ---- angles, signs, replacement -----------------------------------------------------------------------------------
 
 deg2rad = op("deg2rad", lambda input: input * np.asarray(math.pi / 180, input.dtype), promote="float", inplace=True,
-             input=lambda grad: grad * (math.pi / 180))  # fmt: skip
+             input=lambda grad: grad * (math.pi / 180))
 rad2deg = op("rad2deg", lambda input: input * np.asarray(180 / math.pi, input.dtype), promote="float", inplace=True,
-             input=lambda grad: grad * (180 / math.pi))  # fmt: skip
+             input=lambda grad: grad * (180 / math.pi))
 signbit = op("signbit", lambda input: np.signbit(input) if input.dtype.kind in "f" else
-             np.zeros(input.shape, bool) if input.dtype.kind in "ub" else input < 0)  # fmt: skip
+             np.zeros(input.shape, bool) if input.dtype.kind in "ub" else input < 0)
 isneginf = op("isneginf", lambda input: input == -np.inf if input.dtype.kind in "fV" else np.zeros(input.shape, bool))
 isposinf = op("isposinf", lambda input: input == np.inf if input.dtype.kind in "fV" else np.zeros(input.shape, bool))
 isreal = op("isreal", lambda input: np.ones(input.shape, bool))
@@ -314,7 +314,7 @@ def _nan_to_num(input, nan=None, posinf=None, neginf=None):
 
 
 nan_to_num = op("nan_to_num", _nan_to_num, inplace=True,
-                input=lambda grad, input: grad * cast_like(_is_finite(input), grad))  # fmt: skip
+                input=lambda grad, input: grad * cast_like(_is_finite(input), grad))
 
 
 def _is_finite(x: Any) -> Any:
@@ -335,12 +335,12 @@ addcmul = op("addcmul", lambda input, tensor1, tensor2, *, value=1:
              promote=True, inplace=True,
              input=lambda grad: grad,
              tensor1=lambda grad, tensor2, value: grad * (tensor2 * value),
-             tensor2=lambda grad, tensor1, value: grad * (tensor1 * value))  # fmt: skip
+             tensor2=lambda grad, tensor1, value: grad * (tensor1 * value))
 addcdiv = op("addcdiv", lambda input, tensor1, tensor2, *, value=1: _addcdiv(input, tensor1, tensor2, value),
              promote=True, inplace=True,
              input=lambda grad: grad,
              tensor1=lambda grad, tensor2, value: grad * (value / tensor2),
-             tensor2=lambda grad, tensor1, tensor2, value: -grad * (tensor1 * value / (tensor2 * tensor2)))  # fmt: skip
+             tensor2=lambda grad, tensor1, tensor2, value: -grad * (tensor1 * value / (tensor2 * tensor2)))
 
 
 def _addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:

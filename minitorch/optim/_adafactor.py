@@ -72,7 +72,7 @@ class Adafactor(PerParameter):
         defaults = {
             "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay, "foreach": foreach,
             "maximize": maximize,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
 
     def initial(self, p: Tensor, group: dict) -> dict:

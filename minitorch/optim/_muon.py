@@ -74,7 +74,7 @@ class Muon(PerParameter):
     moments = ("momentum_buffer",)
     options = (
         "lr", "weight_decay", "momentum", "nesterov", "ns_coefficients", "eps", "ns_steps", "adjust_lr_fn",
-    )  # fmt: skip
+    )
     elementwise = False
 
     def __init__(
@@ -97,7 +97,7 @@ class Muon(PerParameter):
         defaults = {
             "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
             "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
         for group in self.param_groups:
             for p in group["params"]:

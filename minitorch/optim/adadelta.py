@@ -47,5 +47,5 @@ class Adadelta(PerParameter):
         defaults = {
             "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
             "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)

@@ -53,7 +53,7 @@ class Adagrad(PerParameter):
             "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
             "initial_accumulator_value": initial, "foreach": foreach, "maximize": maximize,
             "differentiable": differentiable, "fused": fused,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
         for group in self.param_groups:  # the others make their state at the first step

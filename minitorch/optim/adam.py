@@ -14,7 +14,7 @@ __all__ = ["Adam", "adam"]
 def adam(
     param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, *, step, lr, betas, eps, weight_decay, amsgrad,
     decoupled_weight_decay,
-):  # fmt: skip
+):
     """D. Kingma, J. Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015; https://arxiv.org/abs/1412.6980
 
     `amsgrad`: S. Reddi, S. Kale, S. Kumar, "On the Convergence of Adam and Beyond", ICLR 2018;
@@ -70,7 +70,7 @@ class Adam(PerParameter):
         check_betas(betas)
         check(weight_decay >= 0.0, "Invalid weight_decay value: {}", weight_decay)
         check(type(betas[0]) is float and type(betas[1]) is float or len(tensors) - ("lr" in tensors) == 2,
-              "betas must be either both floats or both Tensors")  # fmt: skip
+              "betas must be either both floats or both Tensors")
         for name, value in tensors.items():
             check(not foreach or capturable, _NO_FOREACH, name)
             check(value.numel() == 1,  # type: ignore[union-attr]
@@ -80,7 +80,7 @@ class Adam(PerParameter):
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
             "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
             "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 

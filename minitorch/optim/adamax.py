@@ -48,5 +48,5 @@ class Adamax(PerParameter):
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
             "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)

@@ -31,7 +31,7 @@ class AdamW(Adam):
         super().__init__(
             params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, foreach=foreach, capturable=capturable,
             differentiable=differentiable, fused=fused, decoupled_weight_decay=True,
-        )  # fmt: skip
+        )
 
     def __setstate__(self, state: dict) -> None:
         super().__setstate__(state)

@@ -50,7 +50,7 @@ class ASGD(PerParameter):
         defaults = {
             "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
             "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
 
     def initial(self, p: Tensor, group: dict) -> dict:

@@ -148,7 +148,7 @@ class LBFGS(Optimizer):
         defaults = {
             "lr": lr, "max_iter": max_iter, "max_eval": max_eval, "tolerance_grad": tolerance_grad,
             "tolerance_change": tolerance_change, "history_size": history_size, "line_search_fn": line_search_fn,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
         check(len(self.param_groups) == 1, "LBFGS doesn't support per-parameter options (parameter groups)")
 

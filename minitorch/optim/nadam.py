@@ -13,7 +13,7 @@ __all__ = ["NAdam", "nadam"]
 def nadam(
     param, grad, exp_avg, exp_avg_sq, mu_product, *, step, lr, betas, eps, weight_decay, momentum_decay,
     decoupled_weight_decay,
-):  # fmt: skip
+):
     """T. Dozat, "Incorporating Nesterov Momentum into Adam", ICLR workshop 2016;
     https://openreview.net/forum?id=OM0jvwB8jIp57ZJjtNEZ
 
@@ -68,10 +68,10 @@ class NAdam(PerParameter):
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
             "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
             "capturable": capturable, "differentiable": differentiable,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
 
     def initial(self, p: Tensor, group: dict) -> dict:
         return {
             "step": scalar(0.0), "mu_product": scalar(1.0), "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)
-        }  # fmt: skip
+        }

@@ -34,7 +34,7 @@ required = _Required()
 _LATE_OPTIONS = {
     "nesterov": False, "amsgrad": False, "momentum": 0, "centered": False, "decoupled_weight_decay": False,
     "maximize": False, "foreach": None, "fused": None, "capturable": False, "differentiable": False,
-}  # fmt: skip
+}
 # The dictionaries of hooks that each optimizer carries.
 _HOOKS = (
     "_optimizer_step_pre_hooks",

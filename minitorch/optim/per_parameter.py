@@ -26,13 +26,14 @@ import numpy as np
 
 from ..autograd.grad_mode import enable_grad
 from ..kernels.half import widen
+from ..kernels.parallel import plain
 from ..tensor import Tensor, wrap
 from .optimizer import Optimizer, scalar
 
 # Arrays up to this size are laid end to end: copying them costs less than a round of calls for each.
 SMALL = 1 << 12
 # Larger ones are worked off in pieces of this size.
-BLOCK = 1 << 15
+BLOCK = 1 << 14
 
 
 class PerParameter(Optimizer):
@@ -124,7 +125,8 @@ class PerParameter(Optimizer):
 
     def _apply(self, row: list, maximize: bool, scalars: list, options: dict) -> Any:
         """Run the formula on the arrays of a row and write what it gives into them; returns the new 0-d state."""
-        if row[1].size > BLOCK and self.elementwise and not self.lazy and _plain(row):
+        made_here = self.lazy and row[-1] is None
+        if row[1].size > BLOCK and self.elementwise and not made_here and plain(*row):
             flat = [array if array is None else array.reshape(-1) for array in row]
             for start in range(0, row[1].size, BLOCK):  # what the formula makes on its way stays in the cache
                 block = [array if array is None else array[start : start + BLOCK] for array in flat]
@@ -192,10 +194,6 @@ def _join(arrays: tuple) -> Any:
         return np.frombuffer(bytearray().join(arrays), arrays[0].dtype)
     except (TypeError, ValueError, BufferError):  # not contiguous, not in this memory, or bfloat16
         return np.concatenate([array.reshape(-1) for array in arrays])
-
-
-def _plain(row: list) -> bool:
-    return all(array is None or (type(array) is np.ndarray and array.flags.c_contiguous) for array in row)
 
 
 def _part(joined: list, rows: list) -> None:

@@ -62,5 +62,5 @@ class RAdam(PerParameter):
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
             "foreach": foreach, "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay,
             "differentiable": differentiable,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)

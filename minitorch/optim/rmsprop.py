@@ -61,7 +61,7 @@ class RMSprop(PerParameter):
             "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
             "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
             "differentiable": differentiable,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
 
     def initial(self, p: Tensor, group: dict) -> dict:

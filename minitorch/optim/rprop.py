@@ -50,7 +50,7 @@ class Rprop(PerParameter):
         defaults = {
             "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
             "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
 
     def initial(self, p: Tensor, group: dict) -> dict:

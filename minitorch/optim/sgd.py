@@ -58,7 +58,7 @@ class SGD(PerParameter):
         defaults = {
             "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
             "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 

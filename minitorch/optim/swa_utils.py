@@ -22,7 +22,7 @@ from .optimizer import Optimizer
 __all__ = [
     "AveragedModel", "update_bn", "SWALR", "get_ema_multi_avg_fn", "get_swa_multi_avg_fn", "get_ema_avg_fn",
     "get_swa_avg_fn",
-]  # fmt: skip
+]
 
 
 def _check_decay(decay: float) -> None:
@@ -118,7 +118,7 @@ class AveragedModel(Module):
             parameters = module.parameters()
             return [t.detach() for t in (
                 itertools.chain(parameters, module.buffers()) if self.use_buffers else parameters
-            )]  # fmt: skip
+            )]
 
         averages = averaged(self.module)
         samples = [new.to(average.device) for average, new in zip(averages, averaged(model), strict=True)]

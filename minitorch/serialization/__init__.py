@@ -72,7 +72,7 @@ TRUST = (
 def save(
     obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = DEFAULT_PROTOCOL,
     _use_new_zipfile_serialization: bool = True, _disable_byteorder_record: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Save an object to `f`, a path or an object with `write`, in torch's format.
 
     A file appears under its name only when it is complete: it is written beside it, flushed to the disk, and renamed.
@@ -104,7 +104,9 @@ def save(
         if not _disable_byteorder_record:
             archive.add("byteorder", sys.byteorder.encode())
         for storage, key in storages.items():
-            archive.add(f"data/{key}", storage.cpu().bytes.data)
+            item = types[storage].dtype.itemsize if isinstance(types.get(storage), StorageType) else 1
+            size = storage.nbytes() // item * item  # whole elements only: bytes left over belong to no tensor
+            archive.add(f"data/{key}", storage.cpu().bytes.data[:size])
         archive.close()
 
 
@@ -127,7 +129,7 @@ def _open_to_write(f: Any):
 def load(
     f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None,
     mmap: bool | None = None, **pickle_load_args: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Load what `save`, here or in torch, wrote to `f`, a path or a seekable object with `read`.
 
     - `map_location`: where tensors go that were saved on some device: a device or its name; a dict from the names

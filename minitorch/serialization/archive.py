@@ -69,7 +69,7 @@ class Writer:
         self._put(
             LOCAL.pack(b"PK\3\4", 0, flags, 0, 0, 0, 0, 0, 0, len(path), len(large) + len(padding))
             + path + _extra64(size, 0, at) + padding
-        )  # fmt: skip
+        )
         self._put(data)
         if size:
             self._put(struct.pack("<4sIQQ" if large else "<4sIII", b"PK\7\10", crc(), size, size))
@@ -78,7 +78,7 @@ class Writer:
                 b"PK\1\2", 0, 0, flags, 0, 0, 0, crc(), min(size, LARGEST), min(size, LARGEST),
                 len(path), len(large), 0, 0, 0, 0, min(at, LARGEST),
             ) + path + large
-        )  # fmt: skip
+        )
         self._checks.append(crc())
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class Writer:
             + LOCATOR.pack(b"PK\6\7", 0, start + size, 1)
             + END.pack(b"PK\5\6", 0, 0, min(count, 0xFFFF), min(count, 0xFFFF), min(size, LARGEST),
                        min(start, LARGEST), 0)
-        )  # fmt: skip
+        )
         self._pool.shutdown()
 
 
@@ -178,7 +178,7 @@ class Reader:
         records, at = [], 0
         for _ in range(count):
             (signature, _, _, flags, method, _, _, crc, packed, size, n_name, n_extra, n_comment, disk, _, _,
-             header) = CENTRAL.unpack_from(data, at)  # fmt: skip
+             header) = CENTRAL.unpack_from(data, at)
             at += CENTRAL.size
             name = data[at : at + n_name].decode()
             extra = data[at + n_name : at + n_name + n_extra]

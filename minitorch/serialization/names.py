@@ -91,7 +91,7 @@ _GUARDED: dict[Any, Callable | None] = {
     Size: _size, device: None, layout: None, Parameter: None,
     storage.rebuild_tensor: None, storage.rebuild_tensor_v2: None, storage.rebuild_tensor_v3: None,
     storage.rebuild_parameter: None, storage.rebuild_parameter_with_state: None,
-}  # fmt: skip
+}
 _NEVER = {"sys", "os", "posix", "nt"}  # modules that not even the user can declare safe
 _safe: dict[str, Any] = {}
 

@@ -80,7 +80,7 @@ class _Memory:
         self.__array_interface__ = {
             "data": (low, not owner.flags.writeable), "shape": (high - low if owner.size else 0,),
             "typestr": "|u1", "version": 3,
-        }  # fmt: skip
+        }
         self.base = owner  # keeps the memory alive
 
 
@@ -142,7 +142,7 @@ def rebuild_tensor_v2(
 def rebuild_tensor_v3(
     storage: TypedStorage, offset: int, size: Any, stride: Any, requires_grad: bool, hooks: Any, dtype: dtypes.dtype,
     metadata: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     return rebuild_tensor_v2(TypedStorage(storage.storage, dtype), offset, size, stride, requires_grad, hooks)
 
 
@@ -205,7 +205,7 @@ def reduce_tensor(self: Tensor, protocol: Any) -> tuple:
     plain: tuple = rebuild_tensor_v2, (
         TypedStorage(storage, self.dtype), offset_in(storage, array), tuple(array.shape), strides_of(array),
         self.requires_grad, OrderedDict(),
-    )  # fmt: skip
+    )
     if type(self) is Tensor and not state:
         return plain
     return rebuild_from_type_v2, (plain[0], type(self), plain[1], state)

@@ -320,18 +320,18 @@ def _integer(data: bytes) -> int:
 for _code, _make in (
     (pickle.NONE, lambda: None), (pickle.NEWTRUE, lambda: True), (pickle.NEWFALSE, lambda: False),
     (pickle.EMPTY_TUPLE, tuple), (pickle.EMPTY_LIST, list), (pickle.EMPTY_DICT, dict), (pickle.EMPTY_SET, set),
-):  # fmt: skip
+):
     OPCODES[_code[0]] = lambda machine, make=_make: machine.push(make())
 for _code, _format in (
     (pickle.BININT, "<i"), (pickle.BININT1, "B"), (pickle.BININT2, "<H"), (pickle.BINFLOAT, ">d"),
-):  # fmt: skip
+):
     OPCODES[_code[0]] = lambda machine, format=_format: machine.push(machine.number(format))
 for _code, _length, _convert in (
     (pickle.BINUNICODE, "<I", _text), (pickle.SHORT_BINUNICODE, "B", _text), (pickle.BINUNICODE8, "<Q", _text),
     (pickle.SHORT_BINSTRING, "B", _text), (pickle.SHORT_BINBYTES, "B", bytes), (pickle.BINBYTES, "<I", bytes),
     (pickle.BINBYTES8, "<Q", bytes), (pickle.BYTEARRAY8, "<Q", bytearray),
     (pickle.LONG1, "B", _integer), (pickle.LONG4, "<I", _integer),
-):  # fmt: skip
+):
     OPCODES[_code[0]] = lambda machine, length=_length, convert=_convert: machine.push(
         convert(machine.read(machine.number(length)))
     )

@@ -328,7 +328,7 @@ def adjust_hue(image: Any, factor: float) -> Any:
         colours = planes.astype(np.float32) / np.float32(255) if whole else planes
         hue, saturation, value = _to_hsv(colours)
         colours = _from_hsv((hue + planes.dtype.type(factor) if not whole else hue + np.float32(factor)) % 1.0,
-                            saturation, value)  # fmt: skip
+                            saturation, value)
         # 256 and a little less, so that each byte gets the same share of the unit interval
         return (colours * np.float32(255 + 1 - 1e-3)).astype(planes.dtype) if whole else colours
 

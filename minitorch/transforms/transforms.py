@@ -305,4 +305,4 @@ class RandomErasing(Transform):
 __all__ = [
     "CenterCrop", "ColorJitter", "Compose", "InterpolationMode", "Lambda", "Normalize", "RandomCrop", "RandomErasing",
     "RandomHorizontalFlip", "RandomVerticalFlip", "Resize", "ToTensor",
-]  # fmt: skip
+]

@@ -18,7 +18,7 @@ import numpy as np  # noqa: E402
 OPTIMIZERS = [
     ("Adam", {}), ("AdamW", {}), ("SGD", {"momentum": 0.9}), ("SGD", {}), ("Adam", {"amsgrad": True}), ("RMSprop", {}),
     ("Adagrad", {}),
-]  # fmt: skip
+]
 SIZES = {
     "10M in 60": [(10_000_000 // 60,)] * 60,
     "10M in 1": [(2500, 4000)],
@@ -42,7 +42,7 @@ def optimizers(name, options, shapes):
     steps = {}
     for label, framework, flags in [
         ("minitorch", minitorch, {}), ("torch", torch, {}), ("foreach", torch, {"foreach": True}),
-    ]:  # fmt: skip
+    ]:
         parameters = [framework.tensor(value, requires_grad=True) for value in start]
         for p, gradient in zip(parameters, gradients, strict=True):
             p.grad = framework.tensor(gradient)

@@ -14,7 +14,7 @@ __all__ = [
     "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6",
     "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus", "softshrink",
     "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
-]  # fmt: skip
+]
 
 
 def threshold(input, threshold, value, inplace=False):

@@ -18,7 +18,7 @@ def multi_head_attention_forward(
     dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True, attn_mask=None,
     use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None,
     static_v=None, average_attn_weights=True, is_causal=False,
-):  # fmt: skip
+):
     """Attention of several heads side by side (Vaswani et al. 2017).
 
     query (L, N, E), key (S, N, Ek), value (S, N, Ev), or all without N; `key_padding_mask` (N, S) and `attn_mask` (L,

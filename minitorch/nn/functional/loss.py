@@ -20,7 +20,7 @@ __all__ = [
     "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "margin_ranking_loss", "mse_loss",
     "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "poisson_nll_loss",
     "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
-]  # fmt: skip
+]
 
 
 in_float32_under_autocast = composite(function=False, as_method=False, autocast="fp32")
@@ -29,7 +29,7 @@ in_float32_under_autocast = composite(function=False, as_method=False, autocast=
 def reduction_of(size_average, reduce, reduction, valid=("none", "mean", "sum")):
     """The reduction asked for, in either spelling. ValueError for one that does not exist."""
     if size_average is not None or reduce is not None:
-        reduction = ("none" if reduce is False else "sum" if size_average is False else "mean")  # fmt: skip
+        reduction = ("none" if reduce is False else "sum" if size_average is False else "mean")
         warnings.warn(
             f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
             stacklevel=3,
@@ -172,7 +172,7 @@ def _nll(input, target, weight, ignore_index, reduction):
 def cross_entropy(
     input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
     label_smoothing=0.0,
-):  # fmt: skip
+):
     """`-w[t] * log_softmax(x)[t]` for scores (N, C, ...); the target is classes (N, ...), or probabilities of input's
     shape.
 

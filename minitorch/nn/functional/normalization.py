@@ -7,7 +7,7 @@ from minitorch.ops.nn_padding import pad
 
 __all__ = [
     "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm",
-]  # fmt: skip
+]
 
 
 def _check_size(size):
@@ -21,7 +21,7 @@ def _check_size(size):
 
 def batch_norm(
     input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05
-):  # fmt: skip
+):
     """Each channel of (N, C, ...) normalised by the batch's statistics in training, by the running ones otherwise.
 
     In training the running statistics, where given, move towards the batch's, in place, by `momentum`."""
@@ -34,7 +34,7 @@ def batch_norm(
 
 def instance_norm(
     input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05
-):  # fmt: skip
+):
     """Each channel of each sample of (N, C, ...) normalised by itself."""
     if use_input_stats:
         values = 1

@@ -12,7 +12,7 @@ __all__ = [
     "fractional_max_pool3d_with_indices", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d",
     "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices",
     "max_unpool1d", "max_unpool2d", "max_unpool3d",
-]  # fmt: skip
+]
 
 
 def _max_pool(nd):

@@ -31,7 +31,7 @@ def _checked_padding(padding_idx, weight):
 def embedding_bag(
     input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
     per_sample_weights=None, include_last_offset=False, padding_idx=None,
-):  # fmt: skip
+):
     """The sum, mean or maximum of the rows of each bag of indices.
 
     `input` (B, n): every row a bag; or (N,) with `offsets` (B,), where each bag begins."""
@@ -77,4 +77,4 @@ def embedding_bag(
     return ops.embedding_bag(
         weight, input, offsets, scale_grad_by_freq, modes[mode], sparse, per_sample_weights, include_last_offset,
         padding_idx,
-    )[0]  # fmt: skip
+    )[0]

@@ -11,7 +11,7 @@ native_channel_shuffle = channel_shuffle
 __all__ = [
     "affine_grid", "channel_shuffle", "fold", "grid_sample", "interpolate", "native_channel_shuffle", "pad",
     "pixel_shuffle", "pixel_unshuffle", "unfold", "upsample", "upsample_bilinear", "upsample_nearest",
-]  # fmt: skip
+]
 
 _SPATIAL = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 
@@ -19,7 +19,7 @@ _SPATIAL = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 def interpolate(
     input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
     antialias=False,
-):  # fmt: skip
+):
     """The spatial dimensions of (N, C, *spatial) resized to `size`, or by `scale_factor`.
 
     mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear" or "area" (means). `align_corners`:

@@ -11,7 +11,7 @@ __all__ = [
     "Threshold", "ReLU", "RReLU", "Hardtanh", "ReLU6", "Sigmoid", "Hardsigmoid", "Tanh", "SiLU", "Mish", "Hardswish",
     "ELU", "CELU", "SELU", "GLU", "GELU", "Hardshrink", "LeakyReLU", "LogSigmoid", "Softplus", "Softshrink",
     "MultiheadAttention", "PReLU", "Softsign", "Tanhshrink", "Softmin", "Softmax", "Softmax2d", "LogSoftmax",
-]  # fmt: skip
+]
 
 
 def _row(name, function, **options):
@@ -107,7 +107,7 @@ class MultiheadAttention(Module):
     def __init__(
         self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None,
         vdim=None, batch_first=False, device=None, dtype=None,
-    ):  # fmt: skip
+    ):
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
                 f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} "
@@ -165,20 +165,20 @@ class MultiheadAttention(Module):
     def forward(
         self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True,
         is_causal=False,
-    ):  # fmt: skip
+    ):
         batched = query.dim() == 3
         if self.batch_first and batched:
             query, key, value = swap_once(query, key, value)
         separate = {} if self._qkv_same_embed_dim else {
             "use_separate_proj_weight": True, "q_proj_weight": self.q_proj_weight,
             "k_proj_weight": self.k_proj_weight, "v_proj_weight": self.v_proj_weight,
-        }  # fmt: skip
+        }
         output, weights = F.multi_head_attention_forward(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
             self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias,
             training=self.training, key_padding_mask=key_padding_mask, need_weights=need_weights,
             attn_mask=attn_mask, average_attn_weights=average_attn_weights, is_causal=is_causal, **separate,
-        )  # fmt: skip
+        )
         return (output.transpose(1, 0) if self.batch_first and batched else output), weights
 
     def merge_masks(self, attn_mask, key_padding_mask, query):

@@ -45,7 +45,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             hidden = int(in_features // (div_value ** (i + 1)))
             self.tail.append(Sequential(
                 Linear(in_features, hidden, False, device, dtype), Linear(hidden, stop - start, False, device, dtype)
-            ))  # fmt: skip
+            ))
 
     def reset_parameters(self):
         self.head.reset_parameters()

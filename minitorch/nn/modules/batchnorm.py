@@ -10,7 +10,7 @@ from minitorch.nn.parameter import Parameter, UninitializedBuffer, Uninitialized
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d",
     "SyncBatchNorm",
-]  # fmt: skip
+]
 
 
 class _NormBase(Module):
@@ -22,7 +22,7 @@ class _NormBase(Module):
     def __init__(
         self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None,
         bias=True,
-    ):  # fmt: skip
+    ):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
@@ -82,7 +82,7 @@ class _BatchNorm(_NormBase):
             self.running_mean if moving else None,
             self.running_var if moving else None,
             self.weight, self.bias, by_batch, factor, self.eps,
-        )  # fmt: skip
+        )
 
 
 def _expect(input, *dims):
@@ -121,7 +121,7 @@ class SyncBatchNorm(_BatchNorm):
     def __init__(
         self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, process_group=None,
         device=None, dtype=None, bias=True,
-    ):  # fmt: skip
+    ):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
         self.process_group = process_group
 
@@ -137,7 +137,7 @@ class SyncBatchNorm(_BatchNorm):
             result = cls(
                 module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats,
                 process_group, bias=module.bias is not None,
-            )  # fmt: skip
+            )
             for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
                 setattr(result, name, getattr(module, name))
             result.training = module.training

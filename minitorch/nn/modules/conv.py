@@ -13,7 +13,7 @@ from minitorch.nn.parameter import Parameter, UninitializedParameter, empty
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d",
     "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
-]  # fmt: skip
+]
 
 
 class _ConvNd(Module):
@@ -22,12 +22,12 @@ class _ConvNd(Module):
     __constants__ = [
         "stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels", "out_channels",
         "kernel_size",
-    ]  # fmt: skip
+    ]
 
     def __init__(
         self, in_channels, out_channels, kernel_size, stride, padding, dilation, transposed, output_padding, groups,
         bias, padding_mode, device=None, dtype=None,
-    ):  # fmt: skip
+    ):
         super().__init__()
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
@@ -94,13 +94,13 @@ class _Conv(_ConvNd):
     def __init__(
         self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
         padding_mode="zeros", device=None, dtype=None,
-    ):  # fmt: skip
+    ):
         each = _ntuple(self.nd)
         super().__init__(
             in_channels, out_channels, each(kernel_size), each(stride),
             padding if isinstance(padding, str) else each(padding), each(dilation), False, each(0), groups, bias,
             padding_mode, device, dtype,
-        )  # fmt: skip
+        )
 
     def _conv_forward(self, input, weight, bias):
         conv = (F.conv1d, F.conv2d, F.conv3d)[self.nd - 1]
@@ -139,14 +139,14 @@ class _ConvTransposeNd(_ConvNd):
     def __init__(
         self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
         dilation=1, padding_mode="zeros", device=None, dtype=None,
-    ):  # fmt: skip
+    ):
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         each = _ntuple(self.nd)
         super().__init__(
             in_channels, out_channels, each(kernel_size), each(stride), each(padding), each(dilation), True,
             each(output_padding), groups, bias, padding_mode, device, dtype,
-        )  # fmt: skip
+        )
 
     def _output_padding(self, input, output_size):
         """The output padding that makes the result of `output_size`; ValueError where none does."""
@@ -165,7 +165,7 @@ class _ConvTransposeNd(_ConvNd):
             (input.size(d - nd) - 1) * self.stride[d] - 2 * self.padding[d]
             + self.dilation[d] * (self.kernel_size[d] - 1) + 1
             for d in range(nd)
-        ]  # fmt: skip
+        ]
         largest = [low + stride - 1 for low, stride in zip(smallest, self.stride, strict=True)]
         for size, low, high in zip(output_size, smallest, largest, strict=True):
             if not low <= size <= high:

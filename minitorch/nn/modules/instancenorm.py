@@ -8,7 +8,7 @@ from minitorch.nn.modules.batchnorm import _LazyNormBase, _NormBase
 __all__ = [
     "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
     "LazyInstanceNorm3d",
-]  # fmt: skip
+]
 
 
 class _InstanceNorm(_NormBase):
@@ -19,7 +19,7 @@ class _InstanceNorm(_NormBase):
     def __init__(
         self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None,
         bias=True,
-    ):  # fmt: skip
+    ):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def _check_input_dim(self, input):
@@ -51,7 +51,7 @@ class _InstanceNorm(_NormBase):
         return F.instance_norm(
             input, self.running_mean, self.running_var, self.weight, self.bias,
             self.training or not self.track_running_stats, 0.0 if self.momentum is None else self.momentum, self.eps,
-        )  # fmt: skip
+        )
 
     def _load_from_state_dict(
         self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs

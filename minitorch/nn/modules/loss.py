@@ -10,7 +10,7 @@ __all__ = [
     "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss",
     "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
-]  # fmt: skip
+]
 
 
 class _Loss(Module):
@@ -89,7 +89,7 @@ class TripletMarginWithDistanceLoss(_Loss):
         return F.triplet_margin_with_distance_loss(
             anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
             reduction=self.reduction,
-        )  # fmt: skip
+        )
 
 
 CTCLoss = _row("CTCLoss", F.ctc_loss, inputs=4)

@@ -9,7 +9,7 @@ __all__ = [
     "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
     "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
     "MaxUnpool3d",
-]  # fmt: skip
+]
 
 
 class _MaxPoolNd(Module):
@@ -33,7 +33,7 @@ class _MaxPoolNd(Module):
         return function(
             input, self.kernel_size, self.stride, self.padding, self.dilation, ceil_mode=self.ceil_mode,
             return_indices=self.return_indices,
-        )  # fmt: skip
+        )
 
 
 class MaxPool1d(_MaxPoolNd):
@@ -121,7 +121,7 @@ class _AvgPool(_AvgPoolNd):
         return function(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
             self.divisor_override,
-        )  # fmt: skip
+        )
 
 
 class AvgPool2d(_AvgPool):

@@ -26,12 +26,12 @@ class RNNBase(Module):
     __constants__ = [
         "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional",
         "proj_size",
-    ]  # fmt: skip
+    ]
 
     def __init__(
         self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
         bidirectional=False, proj_size=0, device=None, dtype=None,
-    ):  # fmt: skip
+    ):
         super().__init__()
         _check_arguments(locals())
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
@@ -75,7 +75,7 @@ class RNNBase(Module):
         for name, usual in (
             ("proj_size", 0), ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0),
             ("bidirectional", False),
-        ):  # fmt: skip
+        ):
             if getattr(self, name) != usual:
                 parts.append(f"{name}={getattr(self, name)}")
         return ", ".join(parts)
@@ -199,14 +199,14 @@ class RNN(RNNBase):
     def __init__(
         self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
         bidirectional=False, device=None, dtype=None,
-    ):  # fmt: skip
+    ):
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
         self.nonlinearity = nonlinearity
         super().__init__(
             f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout,
             bidirectional, 0, device, dtype,
-        )  # fmt: skip
+        )
 
 
 class LSTM(RNNBase):
@@ -215,11 +215,11 @@ class LSTM(RNNBase):
     def __init__(
         self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
         proj_size=0, device=None, dtype=None,
-    ):  # fmt: skip
+    ):
         super().__init__(
             "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device,
             dtype,
-        )  # fmt: skip
+        )
 
 
 class GRU(RNNBase):
@@ -228,7 +228,7 @@ class GRU(RNNBase):
     def __init__(
         self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
         device=None, dtype=None,
-    ):  # fmt: skip
+    ):
         super().__init__(
             "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
         )

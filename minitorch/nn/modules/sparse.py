@@ -45,12 +45,12 @@ class Embedding(_Table):
 
     __constants__ = [
         "num_embeddings", "embedding_dim", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse",
-    ]  # fmt: skip
+    ]
 
     def __init__(
         self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
         sparse=False, _weight=None, _freeze=False, device=None, dtype=None,
-    ):  # fmt: skip
+    ):
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = _position(padding_idx, num_embeddings)
@@ -81,7 +81,7 @@ class Embedding(_Table):
     def from_pretrained(
         cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
         sparse=False,
-    ):  # fmt: skip
+    ):
         """An Embedding whose table is the matrix `embeddings`; `freeze`: it is not learned further."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
@@ -89,7 +89,7 @@ class Embedding(_Table):
         return cls(
             rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, _weight=embeddings,
             _freeze=freeze,
-        )  # fmt: skip
+        )
 
 
 class EmbeddingBag(_Table):
@@ -98,12 +98,12 @@ class EmbeddingBag(_Table):
     __constants__ = [
         "num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse",
         "include_last_offset", "padding_idx",
-    ]  # fmt: skip
+    ]
 
     def __init__(
         self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
         sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None,
-    ):  # fmt: skip
+    ):
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = _position(padding_idx, num_embeddings)
@@ -115,7 +115,7 @@ class EmbeddingBag(_Table):
         return F.embedding_bag(
             input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
             per_sample_weights, self.include_last_offset, self.padding_idx,
-        )  # fmt: skip
+        )
 
     def extra_repr(self):
         parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
@@ -134,7 +134,7 @@ class EmbeddingBag(_Table):
     def from_pretrained(
         cls, embeddings, freeze=True, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean", sparse=False,
         include_last_offset=False, padding_idx=None,
-    ):  # fmt: skip
+    ):
         """An EmbeddingBag whose table is the matrix `embeddings`; `freeze`: it is not learned further."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
@@ -142,6 +142,6 @@ class EmbeddingBag(_Table):
         bag = cls(
             rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset,
             padding_idx,
-        )  # fmt: skip
+        )
         bag.weight.requires_grad = not freeze
         return bag

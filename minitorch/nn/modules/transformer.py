@@ -15,7 +15,7 @@ from minitorch.nn.parameter import empty
 
 __all__ = [
     "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
-]  # fmt: skip
+]
 
 
 def _activation(activation):
@@ -52,7 +52,7 @@ class _Layer(Module):
     def __init__(
         self, attentions, d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first,
         bias, device, dtype,
-    ):  # fmt: skip
+    ):
         super().__init__()
         factory = {"device": device, "dtype": dtype}
         for name in attentions:
@@ -78,7 +78,7 @@ class _Layer(Module):
         return attention(
             x, memory, memory, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False,
             is_causal=is_causal,
-        )[0]  # fmt: skip
+        )[0]
 
     def _feed_forward(self, x):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
@@ -90,11 +90,11 @@ class TransformerEncoderLayer(_Layer):
     def __init__(
         self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
         batch_first=False, norm_first=False, bias=True, device=None, dtype=None,
-    ):  # fmt: skip
+    ):
         super().__init__(
             ["self_attn"], d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
             norm_first, bias, device, dtype,
-        )  # fmt: skip
+        )
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
         padding = additive("src_key_padding_mask", src_key_padding_mask, src)
@@ -102,7 +102,7 @@ class TransformerEncoderLayer(_Layer):
         x = self._residual(
             src, self.norm1,
             lambda x: self.dropout1(self._attend(self.self_attn, x, x, mask, padding, is_causal)),
-        )  # fmt: skip
+        )
         return self._residual(x, self.norm2, lambda x: self.dropout2(self._feed_forward(x)))
 
 
@@ -112,28 +112,28 @@ class TransformerDecoderLayer(_Layer):
     def __init__(
         self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
         batch_first=False, norm_first=False, bias=True, device=None, dtype=None,
-    ):  # fmt: skip
+    ):
         super().__init__(
             ["self_attn", "multihead_attn"], d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps,
             batch_first, norm_first, bias, device, dtype,
-        )  # fmt: skip
+        )
 
     def forward(
         self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
         tgt_is_causal=False, memory_is_causal=False,
-    ):  # fmt: skip
+    ):
         x = self._residual(
             tgt, self.norm1,
             lambda x: self.dropout1(
                 self._attend(self.self_attn, x, x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
             ),
-        )  # fmt: skip
+        )
         x = self._residual(
             x, self.norm2,
             lambda x: self.dropout2(
                 self._attend(self.multihead_attn, x, memory, memory_mask, memory_key_padding_mask, memory_is_causal)
             ),
-        )  # fmt: skip
+        )
         return self._residual(x, self.norm3, lambda x: self.dropout3(self._feed_forward(x)))
 
 
@@ -171,14 +171,14 @@ class TransformerDecoder(Module):
     def forward(
         self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
         tgt_is_causal=None, memory_is_causal=False,
-    ):  # fmt: skip
+    ):
         is_causal = _is_causal(tgt_mask, tgt_is_causal, _length(tgt, self.layers[0].self_attn.batch_first))
         output = tgt
         for layer in self.layers:
             output = layer(
                 output, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, is_causal,
                 memory_is_causal,
-            )  # fmt: skip
+            )
         return output if self.norm is None else self.norm(output)
 
 
@@ -189,12 +189,12 @@ class Transformer(Module):
         self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048, dropout=0.1,
         activation=F.relu, custom_encoder=None, custom_decoder=None, layer_norm_eps=1e-5, batch_first=False,
         norm_first=False, bias=True, device=None, dtype=None,
-    ):  # fmt: skip
+    ):
         super().__init__()
         shared = (
             d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device,
             dtype,
-        )  # fmt: skip
+        )
 
         def norm():
             return LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
@@ -217,7 +217,7 @@ class Transformer(Module):
         self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None,
         tgt_key_padding_mask=None, memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None,
         memory_is_causal=False,
-    ):  # fmt: skip
+    ):
         batch = 0 if self.batch_first else 1
         if src.dim() == 3 and src.shape[batch] != tgt.shape[batch]:
             raise RuntimeError("the batch number of src and tgt must be equal")
@@ -227,7 +227,7 @@ class Transformer(Module):
         return self.decoder(
             tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, tgt_is_causal,
             memory_is_causal,
-        )  # fmt: skip
+        )
 
     @staticmethod
     def generate_square_subsequent_mask(sz, device=None, dtype=None):

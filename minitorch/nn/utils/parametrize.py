@@ -16,7 +16,7 @@ from minitorch.tensor import Tensor
 __all__ = [
     "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
     "transfer_parametrizations_and_params", "type_before_parametrizations",
-]  # fmt: skip
+]
 
 _caching = 0
 _cache: dict = {}  # (id of the module, name) -> tensor

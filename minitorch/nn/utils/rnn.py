@@ -10,7 +10,7 @@ from minitorch.tensor import Tensor, wrap
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
     "pad_sequence", "unpack_sequence", "unpad_sequence",
-]  # fmt: skip
+]
 
 
 class PackedSequence(namedtuple("PackedSequence_", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])):

@@ -267,7 +267,7 @@ def _phase(end_step: float, start_lr: str, end_lr: str, start_momentum: str, end
     return {
         "end_step": end_step, "start_lr": start_lr, "end_lr": end_lr, "start_momentum": start_momentum,
         "end_momentum": end_momentum,
-    }  # fmt: skip
+    }
 
 
 def _require_positive_int(name: str, value: Any) -> None:
