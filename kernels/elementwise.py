@@ -168,7 +168,9 @@ def isfinite(input):
 def where(condition, input, other):
     if condition.dtype != bool:
         if condition.dtype != np.uint8:
-            raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}")
+            raise RuntimeError(
+                f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
+            )
         condition = condition.astype(bool)
     return np.where(condition, input, other)
 

@@ -101,7 +101,8 @@ def check_gather(input, dim, index, name="gather"):
     if index.size and (index.dtype.kind != "i" or index.dtype.itemsize < 4):
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     if max(index.ndim, 1) != max(input.ndim, 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as " + ("input" if name == "gather" else "self") + " tensor")
+        whose = "input" if name == "gather" else "self"
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {whose} tensor")
     n = input.shape[d] if input.ndim else 1
     if index.size and (index.min() < 0 or index.max() >= n):
         bad = int(index.max()) if index.max() >= n else int(index.min())

@@ -40,7 +40,8 @@ def as_strided(input, size, stride, storage_offset=None):
         return np.lib.stride_tricks.as_strided(input, size, [s * input.itemsize for s in stride])
     flat = flat.reshape(-1).view(np.uint8)
     item = input.itemsize  # (NumPy checks also the strides of dimensions of size 1, which mean nothing)
-    return np.ndarray(size, input.dtype, flat, start, tuple([s * item if n > 1 else item for n, s in zip(size, stride)]))
+    steps = tuple([s * item if n > 1 else item for n, s in zip(size, stride, strict=True)])
+    return np.ndarray(size, input.dtype, flat, start, steps)
 
 
 def check_dim(dim, ndim):
@@ -164,7 +165,9 @@ def expand(input, size):
 
 
 def _type_name(array):
-    names = {"b1": "Bool", "u1": "Byte", "i1": "Char", "i2": "Short", "i4": "Int", "i8": "Long", "f2": "Half", "f4": "Float"}
+    names = {
+        "b1": "Bool", "u1": "Byte", "i1": "Char", "i2": "Short", "i4": "Int", "i8": "Long", "f2": "Half", "f4": "Float",
+    }
     return names.get(f"{array.dtype.kind}{array.dtype.itemsize}", "Double") + "Type"
 
 

@@ -92,7 +92,8 @@ def _forward(row: Any, scope: dict) -> str:
     lines = [f"def call({', '.join(signature)}, **spelled):"]
     add = lines.append
     first = tensors[0]
-    add(f"    if type({first}) is ndarray and not spelled: return kernel_of_arrays({', '.join(spread)}){'[0]' * bool(row.hidden)}")
+    only_first = "[0]" if row.hidden else ""
+    add(f"    if type({first}) is ndarray and not spelled: return kernel_of_arrays({', '.join(spread)}){only_first}")
     add(f"    if spelled or door.special: return {again}")
     # a number beside a tensor whose dtype it cannot change
     pair = row.promote and len(tensors) == 2 and row.required == 2 and row.promoted == (0, 1)
@@ -187,7 +188,8 @@ def _forward(row: Any, scope: dict) -> str:
             counters = {}
             for p in watched:
                 sure = p not in others and p not in optional and not (pair and p == tensors[1])
-                add(f"        counter{row.names.index(p)} = " + (f"{p}._counter" if sure else f"getattr({p}, '_counter', None)"))
+                counter = f"{p}._counter" if sure else f"getattr({p}, '_counter', None)"
+                add(f"        counter{row.names.index(p)} = {counter}")
                 counters[row.names.index(p)] = f"counter{row.names.index(p)}"
             add(f"        if {' or '.join(f'{c} is not None' for c in counters.values())}:")
             values = [

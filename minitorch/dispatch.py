@@ -593,7 +593,8 @@ def op(
     results. hidden: names of further kernel results for formulas only. lists: arguments that are sequences of tensors.
     joint: one formula `(grad, needs, ...) -> gradients` for all `inputs`. node: the node's name, where torch's
     is not `NameBackward0`. function, as_method: whether `minitorch.name` and `Tensor.name` exist. aliases: further
-    names. dunder: Python's operator method for it. fast: the kernel for calls without optional arguments (a bare ufunc, say).
+    names. dunder: Python's operator method for it. fast: the kernel for calls without optional arguments (a bare
+    ufunc, say).
     otherwise: what the short way calls when it does not apply, instead of the general door. doc: the docstring.
     """
     formulas = {k: options.pop(k) for k in list(options) if callable(options[k]) and k not in _OPTION_NAMES}

@@ -1,7 +1,7 @@
 """The graph that a program leaves behind, node by node beside torch's: names, edges, output numbers, order.
 
-Each program is one expression in `T` (the framework), the leaves `x` (3, 4), `y` (4,), `m` (4, 3), `v` (2, 3, 4), `s` (0-d),
-all requiring grad, and `i` (an index tensor that does not). The same text runs under both.
+Each program is one expression in `T` (the framework), the leaves `x` (3, 4), `y` (4,), `m` (4, 3), `v` (2, 3, 4) and
+`s` (0-d), all requiring grad, and `i` (an index tensor that does not). The same text runs under both.
 """
 
 import pytest

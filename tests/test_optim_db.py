@@ -43,17 +43,17 @@ def problem(framework, to, start, target):
     return parameters, closure
 
 
-def compare_states(ours, theirs, what, dtype):
+def compare_states(ours, theirs, what, dtype, name):
     """The state_dict of two optimizers: the same groups, the same names, the same values."""
     assert [sorted(g) for g in ours["param_groups"]] == [sorted(g) for g in theirs["param_groups"]], what
     assert list(ours["state"]) == list(theirs["state"]), what
     for index, state in theirs["state"].items():
         assert list(ours["state"][index]) == list(state), f"{what}: other names of state"
         for key, value in state.items():
-            if key == "H_diag" and dtype == "float32":  # L-BFGS: once converged, a quotient of rounding noise
+            if key in ("H_diag", "d") and dtype == "float32":  # L-BFGS: once converged, made of rounding noise
                 continue
             if isinstance(value, torch.Tensor):
-                compare_leaf(ours["state"][index][key], value, f"{what}: {key}", dtype, "")
+                compare_leaf(ours["state"][index][key], value, f"{what}: {key}", dtype, name)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -81,9 +81,9 @@ def trajectory(name, configuration, start, target, dtype):
         optimizer.step(their_closure)
         mini.step(our_closure)
         for i, (one, other) in enumerate(zip(ours, theirs, strict=True)):
-            compare_leaf(one, other, f"{label}: parameter {i} after step {step}", dtype, "")
+            compare_leaf(one, other, f"{label}: parameter {i} after step {step}", dtype, name)
         if step == STEPS // 2:
-            compare_states(mini.state_dict(), optimizer.state_dict(), label, dtype)
+            compare_states(mini.state_dict(), optimizer.state_dict(), label, dtype, name)
             state = copy.deepcopy(mini.state_dict())
             mini = getattr(minitorch.optim, name)(ours, **mini_kwargs)
             mini.load_state_dict(state)

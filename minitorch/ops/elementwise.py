@@ -20,7 +20,8 @@ def scaled(grad, factor):
 add = op("add", kernels.add, numbers="both", fast=np.add, promote=True, inplace=True, dunder="__add__",
          input=lambda grad: grad,
          other=lambda grad, alpha: scaled(grad, alpha))
-sub = op("sub", kernels.sub, numbers="both", fast=np.subtract, promote=True, inplace=True, aliases=("subtract",), dunder="__sub__",
+sub = op("sub", kernels.sub, numbers="both", fast=np.subtract, promote=True, inplace=True, aliases=("subtract",),
+         dunder="__sub__",
          input=lambda grad: grad,
          other=lambda grad, alpha: -scaled(grad, alpha))
 _rsub_tensor = op("rsub_tensor", lambda input, other, *, alpha=1: kernels.sub(other, input, alpha=alpha), promote=True,
@@ -61,7 +62,8 @@ div = op("div", np.divide, numbers="both", promote="float", inplace=True, aliase
          otherwise=_div_with_mode,
          input=lambda grad, other: grad / other,
          other=lambda grad, input, other: -grad * ((input / other) / other))
-div_trunc = op("div_trunc", kernels.div_trunc, numbers="both", promote=True, node="DivBackward1", inplace=True, function=False,
+div_trunc = op("div_trunc", kernels.div_trunc, numbers="both", promote=True, node="DivBackward1", inplace=True,
+               function=False,
                input=lambda grad: grad * 0,
                other=lambda grad: grad * 0)
 floor_divide = op("floor_divide", kernels.div_floor, numbers="both", promote=True, node="DivBackward1", inplace=True,
@@ -162,7 +164,8 @@ expm1 = op("expm1", np.expm1, promote="float", inplace=True, input=lambda grad, 
 log = op("log", np.log, promote="float", inplace=True, input=lambda grad, input: grad / input)
 log2 = op("log2", np.log2, promote="float", inplace=True, input=lambda grad, input: grad / (input * math.log(2)))
 log10 = op("log10", np.log10, promote="float", inplace=True, input=lambda grad, input: grad / (input * math.log(10)))
-log1p = op("log1p", np.log1p, node="Log1PBackward0", promote="float", inplace=True, input=lambda grad, input: grad / (input + 1))
+log1p = op("log1p", np.log1p, node="Log1PBackward0", promote="float", inplace=True,
+           input=lambda grad, input: grad / (input + 1))
 sin = op("sin", np.sin, promote="float", inplace=True, input=lambda grad, input: grad * cos(input))
 cos = op("cos", np.cos, promote="float", inplace=True, input=lambda grad, input: grad * -sin(input))
 tan = op("tan", np.tan, promote="float", inplace=True, input=lambda grad, result: grad * (1 + result * result))
@@ -340,8 +343,10 @@ bitwise_and = op("bitwise_and", np.bitwise_and, numbers="both", promote=True, in
 bitwise_or = op("bitwise_or", np.bitwise_or, numbers="both", promote=True, inplace=True, dunder="__or__")
 bitwise_xor = op("bitwise_xor", np.bitwise_xor, numbers="both", promote=True, inplace=True, dunder="__xor__")
 bitwise_not = op("bitwise_not", kernels.bitwise_not, inplace=True, dunder="__invert__")
-bitwise_left_shift = op("bitwise_left_shift", np.left_shift, numbers="both", promote=True, inplace=True, dunder="__lshift__")
-bitwise_right_shift = op("bitwise_right_shift", np.right_shift, numbers="both", promote=True, inplace=True, dunder="__rshift__")
+bitwise_left_shift = op("bitwise_left_shift", np.left_shift, numbers="both", promote=True, inplace=True,
+                        dunder="__lshift__")
+bitwise_right_shift = op("bitwise_right_shift", np.right_shift, numbers="both", promote=True, inplace=True,
+                         dunder="__rshift__")
 isnan = op("isnan", kernels.isnan)
 isinf = op("isinf", kernels.isinf)
 isfinite = op("isfinite", kernels.isfinite)

@@ -379,7 +379,9 @@ unfold_backward = op("unfold_backward", _fold, function=False,
 def _swapped(name: str, doc: str, *dims: int) -> None:
     def get(self: Tensor) -> Tensor:
         if name in ("mT", "mH") and self.ndim < 2:
-            raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
+            raise RuntimeError(
+                f"tensor.{name} is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor."
+            )
         return transpose(self, *dims)
 
     setattr(Tensor, name, property(get, doc=doc))
@@ -567,7 +569,8 @@ _reshaped_in_place(
     else (_squeeze_dim, _SQUEEZE4, (dim,)) if isinstance(dim, int) else (_squeeze_dims, _SQUEEZE5, (tuple(dim),)),
 )
 _reshaped_in_place(
-    "as_strided_", lambda size, stride, storage_offset=None: (as_strided, as_strided.row.node, (size, stride, storage_offset))
+    "as_strided_",
+    lambda size, stride, storage_offset=None: (as_strided, as_strided.row.node, (size, stride, storage_offset)),
 )
 
 

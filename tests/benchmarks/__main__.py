@@ -13,7 +13,6 @@ import math
 import os
 import platform
 import re
-import resource
 import subprocess
 import sys
 import time
@@ -88,11 +87,18 @@ def measure_peak(name, workload):
     from tests.benchmarks.workloads import WORKLOADS
 
     step = built(load(name), WORKLOADS[workload])
-    with open("/proc/self/statm") as file:
-        before = int(file.read().split()[1]) * resource.getpagesize()
+    before = memory("VmRSS")
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # forget the peak so far
     for _ in range(5):
         step()
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before)
+    print(memory("VmHWM") - before)
+
+
+def memory(field):
+    """Bytes, as Linux counts them for this process. (getrusage also counts what the parent held when it forked.)"""
+    with open("/proc/self/status") as file:
+        return int(re.search(rf"{field}:\s*(\d+) kB", file.read()).group(1)) * 1024
 
 
 def readable(seconds):
