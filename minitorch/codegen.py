@@ -2,10 +2,11 @@
 
 Nearly every call hands an operator plain Tensors of one dtype, with no mode active. For that case each row gets a
 function of its own, written here as Python source with the row's names and loops unrolled; whatever does not fit goes
-to the general door of dispatch.py, which computes the same. `print(minitorch.mul.source)` shows what is run.
+to the general door of dispatch.py, which computes the same. `print(minitorch.mul.row.source())` shows what is run.
 """
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -24,17 +25,37 @@ def write(row: Any, general: Callable, names: dict) -> Callable:
     """The row's function. general: what it calls when the short way does not apply. names: the globals it runs in."""
     scope = dict(names)
     scope.update(general=general, kernel=row.fast, kernel_of_arrays=row.kernel, Node=row.node, NUMBERS=NUMBERS, FAST=FAST)
-    source = _forward(row, scope)
-    exec(compile(source, f"<minitorch.{row.name}>", "exec"), scope)  # noqa: S102
-    function = scope["call"]
-    function.source = source
+    return _lazily("call", f"<minitorch.{row.name}>", scope, lambda: forward(row, scope))
+
+
+def _unwritten(*args: Any, **kwargs: Any) -> Any:
+    return write_and_call(args, kwargs)  # type: ignore[name-defined]  # noqa: F821  (in the scope it is given)
+
+
+def _lazily(name: str, where: str, scope: dict, text: Callable) -> Callable:
+    """A function that writes itself when it is first called: most programs use few rows, and importing is cheap."""
+    function = FunctionType(_unwritten.__code__, scope, name)
+
+    def write_and_call(args: tuple, kwargs: dict) -> Any:
+        exec(compile(text(), where, "exec"), scope)
+        written = scope[name]
+        function.__defaults__, function.__kwdefaults__ = written.__defaults__, written.__kwdefaults__
+        function.__code__ = written.__code__
+        return function(*args, **kwargs)
+
+    scope["write_and_call"] = write_and_call
     return function
 
 
 def write_backward(row: Any, names: dict) -> Callable:
     """The node's `apply` in the ordinary case: arrays, nothing hooked, all wanted."""
-    inputs = [row.parameters[i] for i in row.inputs]
     scope = dict(names)
+    return _lazily("apply", f"<{row.node.__name__}>", scope, lambda: backward(row, scope))
+
+
+def backward(row: Any, scope: dict) -> str:
+    """The text of `apply`; what it names goes into the scope."""
+    inputs = [row.parameters[i] for i in row.inputs]
     lines = ["def apply(self, grads, differentiable, wanted=None):"]
     add = lines.append
     add("    grad, saved = grads[0], self.saved")
@@ -67,14 +88,11 @@ def write_backward(row: Any, names: dict) -> Callable:
         result = f"formula{i}({', '.join(['grad', *[row.names[k] for k in picks]])})"
         results.append(result if len(inputs) == 1 else f"{result} if edges[{i}][0] is not None else None")
     add(f"    return [{', '.join(results)}]")
-    source = "\n".join(lines) + "\n"
-    exec(compile(source, f"<{row.node.__name__}>", "exec"), scope)  # noqa: S102
-    function = scope["apply"]
-    function.source = source
-    return function
+    return "\n".join(lines) + "\n"
 
 
-def _forward(row: Any, scope: dict) -> str:
+def forward(row: Any, scope: dict) -> str:
+    """The text of the row's function; what it names goes into the scope."""
     parameters = row.parameters
     inputs = [parameters[i] for i in row.inputs]
     promoted = [parameters[i] for i in row.promoted] if row.promote else []

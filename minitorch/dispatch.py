@@ -85,7 +85,7 @@ class Row:
         else:
             used = [picks for _, picks, _ in self.formulas]
         for formula in formulas.values():
-            self.takes_all_grads |= next(iter(inspect.signature(formula).parameters)) == "grads"
+            self.takes_all_grads |= formula.__code__.co_varnames[0] == "grads"
         self.differentiable = bool(used)
         self.saves_anything = any(used)
         # does the node always hold a tensor, so that it can be walked only once?
@@ -106,8 +106,14 @@ class Row:
             raise TypeError(f"op {name}: unknown options {sorted(options)}")
 
     def _formula(self, name: str, formula: Callable) -> tuple:
-        picks = [self.names.index(n) for n in list(inspect.signature(formula).parameters)[1:]]
+        code = formula.__code__
+        picks = [self.names.index(n) for n in code.co_varnames[1 : code.co_argcount]]
         return formula, tuple(picks), name in self.lists
+
+    def source(self) -> str:
+        """The functions written for this row: its short way forward, and its node's backward."""
+        text = codegen.forward(self, {}) if codegen.fits(self) else f"# {self.name} always takes the general door\n"
+        return text + ("\n\n" + codegen.backward(self, {}) if codegen.fits(self) and self.formulas else "")
 
     def compute(self, arrays: list) -> Any:
         """The kernel on bound arguments."""
