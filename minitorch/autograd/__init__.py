@@ -10,7 +10,7 @@ from .grad_mode import (  # noqa: F401
     no_grad,
     set_grad_enabled,
 )
-from .saved import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks  # noqa: F401
+from .saved import disable_saved_tensors_hooks, increment_version, save_on_cpu, saved_tensors_hooks  # noqa: F401
 from .variable import backward_all as backward  # noqa: F401
 from .variable import grad  # noqa: F401
 
@@ -30,5 +30,5 @@ def __getattr__(name: str):
     raise AttributeError(f"module 'minitorch.autograd' has no attribute '{name}'")
 
 
-for _f in (saved_tensors_hooks, save_on_cpu, disable_saved_tensors_hooks):
+for _f in (saved_tensors_hooks, save_on_cpu, disable_saved_tensors_hooks, increment_version):
     setattr(graph, _f.__name__, _f)

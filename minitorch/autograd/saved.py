@@ -61,3 +61,9 @@ class disable_saved_tensors_hooks:
                 return function(*args, **kwargs)
 
         return wrapper
+
+
+def increment_version(tensor: Any) -> None:
+    """Tell autograd that the memory of a tensor (or of several) was changed by other means."""
+    for t in (tensor,) if hasattr(tensor, "_bump") else tensor:
+        t._bump()

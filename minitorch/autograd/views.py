@@ -59,7 +59,10 @@ def _strided_edge(view: Tensor, base: Tensor) -> tuple:
     array = view._array
     row = ROWS["as_strided"]
     args = [base, array.shape, strides_of(array), _offset(array)]
-    return (record(row, args, (gradient_edge(base),), (array,)), 0)
+    node = record(row, args, (gradient_edge(base),), (array,))
+    if node.saved and node.saved[0] is base:  # only its geometry is wanted: later writes do no harm
+        node.saved[0] = base._array
+    return (node, 0)
 
 
 class CopySlices(Node):
@@ -147,12 +150,12 @@ def check_inplace(tensor: Tensor, needs_grad: bool = True) -> None:
         return
     if not (base._requires_grad or tensor._requires_grad or needs_grad):
         return
-    if base._requires_grad and base._edge is None:
-        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if tensor._requires_grad and tensor._edge is None:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     kind = tensor._view_kind
     if kind == DEFAULT:
+        if base._requires_grad and base._edge is None:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        if tensor._requires_grad and tensor._edge is None:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         return
     number = tensor._edge[1] if tensor._edge else 0
     name = tensor._edge[0].name() if tensor._edge else "an operation"
