@@ -10,7 +10,7 @@ import itertools
 import sys
 import weakref
 from collections import OrderedDict
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -347,3 +347,17 @@ def gradient_edge(tensor: Tensor) -> tuple:
     if not tensor._requires_grad:
         return NO_EDGE
     return tensor._edge or leaf_edge(tensor)
+
+
+class GradientEdge(NamedTuple):
+    """A node and the number of one of its outputs: where a gradient arrives."""
+
+    node: Node
+    output_nr: int
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The edge at which the gradient of a tensor that requires grad arrives."""
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    return GradientEdge(*gradient_edge(tensor))
