@@ -1,16 +1,20 @@
 """Where the compiled convolution finds everything: tables worked out once for each combination of shapes, and kept.
 
-Written one row after the other with a pitch P, a zero-padded image has the value that output place (h, w) sees through tap (kh, kw) at
-`(h + kh) P + (w + kw) = (h P + w) + (kh P + kw)`: a tap's column is the image itself, shifted by a number that depends on the tap only. So
+Written one row after the other with a pitch P, a zero-padded image has the value that output place (h, w) sees through
+tap (kh, kw) at `(h + kh) P + (w + kw) = (h P + w) + (kh P + kw)`: a tap's column is the image itself, shifted by a
+number that depends on the tap only. So
 
     y[o, l] = sum_{c, tap} w[o, c, tap] x[c, l + shift(tap)]             l = h P + w
 
-is a matrix product whose second factor is a table of offsets, and none of im2col's copies need be made. Three things make it general:
-- Places l between the end of one row and the start of the next are no results. To have few of them, the zeros after a row and before the next
-  one are the same, and so for planes of a volume and samples of a batch: all are dimensions of one long row.
-- With a stride s the image is split into s *phases* (for s = 2 the even and the odd places): within its phase each tap is again a shift.
-- The input's gradient is such a sum as well, `dx[c, q] = sum_{o, tap} w[o, c, tap] g[o, q - shift(tap)]`, where now the result has the phases:
-  places of dx of one residue modulo the stride see only the taps of that residue.
+is a matrix product whose second factor is a table of offsets, and none of im2col's copies need be made. Three things
+make it general:
+- Places l between the end of one row and the start of the next are no results. To have few of them, the zeros after a
+  row and before the next one are the same, and so for planes of a volume and samples of a batch: all are dimensions of
+  one long row.
+- With a stride s the image is split into s *phases* (for s = 2 the even and the odd places): within its phase each tap
+  is again a shift.
+- The input's gradient is such a sum as well, `dx[c, q] = sum_{o, tap} w[o, c, tap] g[o, q - shift(tap)]`, where now the
+  result has the phases: places of dx of one residue modulo the stride see only the taps of that residue.
 
 One and two dimensions are three with sizes of one, in front.
 """
@@ -30,8 +34,10 @@ PARTS = 8  # into how many pieces a weight's gradient is split, that threads may
 
 
 class Packing(NamedTuple):
-    """How an image is laid out: `phases` (phases, 3, 4) says, along each dimension, the first place of the image, the step, how many, and where
-    they go in a box of `pitch` (3,); `row` is the distance from one phase of one channel, with all its samples, to the next."""
+    """How an image is laid out: `phases` (phases, 3, 4) says, along each dimension, the first place of the image, the
+    step, how many, and where they go in a box of `pitch` (3,); `row` is the distance from one phase of one channel,
+    with all its samples, to the next.
+    """
 
     phases: np.ndarray
     pitch: np.ndarray
@@ -41,8 +47,9 @@ class Packing(NamedTuple):
 class Products(NamedTuple):
     """The matrix product of `conv_tiles._correlate`. For each phase of the result, one after the other:
 
-    dests (phases, 3, 3): along each dimension, at which place of the result its places begin, their step, and how many they are;
-    offsets: one for each channel and tap; places and lines: see `_places`; of (3, phases + 1): where its share of these three begins.
+    dests (phases, 3, 3): along each dimension, at which place of the result its places begin, their step, and how many
+    they are; offsets: one for each channel and tap; places and lines: see `_places`; of (3, phases + 1): where its
+    share of these three begins.
     """
 
     packing: Packing
@@ -73,7 +80,8 @@ def _linear(index, sizes):
 
 
 def _along(size, kernel, stride, padding, dilation, out):
-    """One dimension of an image: for each residue of a tap's place modulo the stride, (first, step, count, before), and the pitch they need.
+    """One dimension of an image: for each residue of a tap's place modulo the stride, (first, step, count, before), and
+    the pitch they need.
 
     In this phase lie `before` zeros, then `count` places of the image from `first` on, then zeros again.
     """
@@ -89,7 +97,9 @@ def _along(size, kernel, stride, padding, dilation, out):
 
 
 def _image(size, kernel, stride, padding, dilation, out):
-    """(phases, pitch, taps): the phases of an image as in `Packing`, and for each tap the phase it looks in and its shift."""
+    """(phases, pitch, taps): the phases of an image as in `Packing`, and for each tap the phase it looks in and its
+    shift.
+    """
     along = [_along(*dimension) for dimension in zip(size, kernel, stride, padding, dilation, out, strict=True)]
     pitch = [pitch for _, pitch in along]
     names = list(itertools.product(*(phases for phases, _ in along)))
@@ -125,16 +135,21 @@ def _gradient_image(size, kernel, stride, padding, dilation, out):
     for product in itertools.product(*along):
         dests.append([dest for dest, _ in product])
         tap_tuples = itertools.product(*(shifts for _, shifts in product))
-        taps.append([(_linear(tap, kernel), _linear([shifts[t] for t, (_, shifts) in zip(tap, product, strict=True)], pitch))
-                     for tap in tap_tuples])
+        taps.append(
+            [
+                (_linear(tap, kernel), _linear([shifts[t] for t, (_, shifts) in zip(tap, product, strict=True)], pitch))
+                for tap in tap_tuples
+            ]
+        )
     return phase, pitch, dests, taps
 
 
 def _places(pitch, counts, samples, lanes):
-    """(places, lines): where the vectors begin that cover the results, and where in their sequence each line of results begins.
+    """(places, lines): where the vectors begin that cover the results, and where in their sequence each line of results
+    begins.
 
-    Results are `counts` places along each dimension of a box of `pitch`, for `samples` of them; a line is along the last dimension.
-    Between lines, and between samples, a vector that would hold no result is left out.
+    Results are `counts` places along each dimension of a box of `pitch`, for `samples` of them; a line is along the
+    last dimension. Between lines, and between samples, a vector that would hold no result is left out.
     """
     n, d, h = (np.arange(count) for count in (samples, *counts[:2]))
     starts = (((n[:, None, None] * pitch[0] + d[:, None]) * pitch[1]) + h).ravel() * pitch[2]
@@ -152,9 +167,11 @@ def _places(pitch, counts, samples, lanes):
 
 
 def _packing(phases, pitch, chunk, lanes):
-    """Where the zeros that end a plane are those before the next; but phases begin with unlike numbers of zeros: a whole sample of them parts these.
+    """Where the zeros that end a plane are those before the next; but phases begin with unlike numbers of zeros: a
+    whole sample of them parts these.
 
-    A row is an odd number of vectors long, or rows of 4096 bytes would all compete for the same lines of the first-level cache.
+    A row is an odd number of vectors long, or rows of 4096 bytes would all compete for the same lines of the
+    first-level cache.
     """
     row = (chunk + (len(phases) > 1)) * math.prod(pitch)
     return Packing(_int64(phases), _int64(pitch), (-(-row // lanes) | 1) * lanes)
@@ -173,13 +190,24 @@ def _products(shape, phases, pitch, dests, taps, itemsize, threads):
     chunk = _chunk(samples, channels * len(phases) * math.prod(pitch) * itemsize, -(-threads // groups))
     splits = min(_blocks(outputs), -(-threads // (-(-samples // chunk) * groups)))
     packing = _packing(phases, pitch, chunk, lanes)
-    offsets = [[(c * len(phases) + phase) * packing.row + shift for c in range(channels) for phase, shift in of] for of in taps]
-    places, lines = map(list, zip(*(_places(pitch, [count for _, _, count in dest], chunk, lanes) for dest in dests), strict=True))
+    offsets = [
+        [(c * len(phases) + phase) * packing.row + shift for c in range(channels) for phase, shift in of] for of in taps
+    ]
+    places, lines = map(
+        list, zip(*(_places(pitch, [count for _, _, count in dest], chunk, lanes) for dest in dests), strict=True)
+    )
     shares = [[0, *itertools.accumulate(map(len, table))] for table in (offsets, places, lines)]
     length = channels * len(phases) * packing.row + max(shift for of in taps for _, shift in of) + lanes
     places.append([0] * 2 * simd.VECTORS)  # the last tile may read on
-    return Products(packing, _int64(dests), *(_int64(list(itertools.chain(*table))) for table in (offsets, places, lines)), _int64(shares),
-                    chunk, splits, length)
+    return Products(
+        packing,
+        _int64(dests),
+        *(_int64(list(itertools.chain(*table))) for table in (offsets, places, lines)),
+        _int64(shares),
+        chunk,
+        splits,
+        length,
+    )
 
 
 @functools.lru_cache(maxsize=256)
@@ -191,10 +219,14 @@ def forward(shape, size, kernel, stride, padding, dilation, out, itemsize, threa
 
 @functools.lru_cache(maxsize=256)
 def input_grad(shape, size, kernel, stride, padding, dilation, out, itemsize, threads):
-    """(the products of `convolution_input_grad`, for each phase of the result the taps it sums over, do the phases fill the result?)."""
+    """(the products of `convolution_input_grad`, for each phase of the result the taps it sums over, do the phases fill
+    the result?).
+    """
     phase, pitch, dests, taps = _gradient_image(size, kernel, stride, padding, dilation, out)
     filled = sum(math.prod(count for _, _, count in dest) for dest in dests) == math.prod(size)
-    products = _products(shape, [phase], pitch, dests, [[(0, shift) for _, shift in of] for of in taps], itemsize, threads)
+    products = _products(
+        shape, [phase], pitch, dests, [[(0, shift) for _, shift in of] for of in taps], itemsize, threads
+    )
     return products, [np.array([tap for tap, _ in of]) for of in taps], filled
 
 
@@ -213,7 +245,9 @@ class Dots(NamedTuple):
 
 @functools.lru_cache(maxsize=256)
 def weight_grad(shape, size, kernel, stride, padding, dilation, out, itemsize, threads):
-    """The sums of `convolution_weight_grad`; shape as above. `parts` does not depend on the number of threads, as the result depends on it."""
+    """The sums of `convolution_weight_grad`; shape as above. `parts` does not depend on the number of threads, as the
+    result depends on it.
+    """
     samples, groups, channels, outputs = shape
     lanes = simd.lanes(itemsize)
     phases, pitch, taps = _image(size, kernel, stride, padding, dilation, out)

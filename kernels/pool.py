@@ -1,11 +1,12 @@
 """Pooling: each window of an image reduced to one number, by maximum or by mean.
 
-Mirrors `aten/src/ATen/native/Pool.h`, `MaxPooling.cpp`, `AveragePool*.cpp`, `AdaptiveAveragePooling*.cpp`, `AdaptiveMaxPooling*.cpp` and
-`MaxUnpooling.cpp`, in one text for one, two and three spatial dimensions: `nd`, the first argument of every function here. Arrays are
-(N, C, *size) or, unbatched, (C, *size).
+Mirrors `aten/src/ATen/native/Pool.h`, `MaxPooling.cpp`, `AveragePool*.cpp`, `AdaptiveAveragePooling*.cpp`,
+`AdaptiveMaxPooling*.cpp` and `MaxUnpooling.cpp`, in one text for one, two and three spatial dimensions: `nd`, the first
+argument of every function here. Arrays are (N, C, *size) or, unbatched, (C, *size).
 
-A window is a product of one interval per dimension, and dimension d's windows are three things: where each starts, where it ends, and the
-step (dilation) between its places. Ordinary, adaptive and fractional pooling differ in nothing else.
+A window is a product of one interval per dimension, and dimension d's windows are three things: where each starts,
+where it ends, and the step (dilation) between its places. Ordinary, adaptive and fractional pooling differ in nothing
+else.
 """
 
 import functools
@@ -37,7 +38,9 @@ class _Windows(NamedTuple):
 
 
 def _size_of_output(size, kernel, stride, padding, dilation, ceil_mode):
-    """How many windows: as for a convolution; `ceil_mode` adds one that hangs over the end, if it starts inside the image or its left border."""
+    """How many windows: as for a convolution; `ceil_mode` adds one that hangs over the end, if it starts inside the
+    image or its left border.
+    """
     reach = size + 2 * padding - dilation * (kernel - 1) - 1
     out = -(-reach // stride) + 1 if ceil_mode else reach // stride + 1
     return out - 1 if ceil_mode and (out - 1) * stride >= size + padding else out
@@ -54,10 +57,14 @@ def _windows(name, nd, shape, kernel_size, stride, padding, dilation, ceil_mode)
             raise RuntimeError(f"{name}: {argument} must either {omitted}a single int, or a tuple of {_WORDS[nd]}")
     kernel, stride, padding, dilation = arguments.values()
     if len(shape) not in (nd + 1, nd + 2):
-        raise RuntimeError(f"{name}: non-empty {nd + 1}D or {nd + 2}D (batch mode) tensor expected for input, but got {list(shape)}")
-    if 0 in shape[len(shape) - nd - 1:]:
-        raise RuntimeError(f"{name}: Expected {nd + 1}D or {nd + 2}D (batch mode) tensor with optional 0 dim batch size for input, "
-                           f"but got:{list(shape)}")
+        raise RuntimeError(
+            f"{name}: non-empty {nd + 1}D or {nd + 2}D (batch mode) tensor expected for input, but got {list(shape)}"
+        )
+    if 0 in shape[len(shape) - nd - 1 :]:
+        raise RuntimeError(
+            f"{name}: Expected {nd + 1}D or {nd + 2}D (batch mode) tensor with optional 0 dim batch size for input, "
+            f"but got:{list(shape)}"
+        )
     if min(kernel) <= 0:
         raise RuntimeError(f"{name}: kernel size should be greater than zero, but got kernel_size={kernel}")
     if min(stride) <= 0:
@@ -68,21 +75,29 @@ def _windows(name, nd, shape, kernel_size, stride, padding, dilation, ceil_mode)
         if p < 0:
             raise RuntimeError(f"{name}: pad must be non-negative, but got pad: {p}")
         if p > ((k - 1) * d + 1) // 2:
-            raise RuntimeError(f"{name}: pad should be at most half of effective kernel size, "
-                               f"but got pad={p}, kernel_size={k} and dilation={d}")
+            raise RuntimeError(
+                f"{name}: pad should be at most half of effective kernel size, "
+                f"but got pad={p}, kernel_size={k} and dilation={d}"
+            )
     size = shape[-nd:]
     out = tuple(_size_of_output(*each, ceil_mode) for each in zip(size, kernel, stride, padding, dilation, strict=True))
     if min(out) < 1:
         sizes = ["x".join(map(str, (shape[-nd - 1], *of))) for of in (size, out)]
-        raise RuntimeError(f"{name}: Given input size: ({sizes[0]}). Calculated output size: ({sizes[1]}). Output size is too small")
-    border = tuple((p, max(0, (o - 1) * st + d * (k - 1) + 1 - p - s))
-                   for s, o, k, st, p, d in zip(size, out, kernel, stride, padding, dilation, strict=True))
+        raise RuntimeError(
+            f"{name}: Given input size: ({sizes[0]}). Calculated output size: ({sizes[1]}). Output size is too small"
+        )
+    border = tuple(
+        (p, max(0, (o - 1) * st + d * (k - 1) + 1 - p - s))
+        for s, o, k, st, p, d in zip(size, out, kernel, stride, padding, dilation, strict=True)
+    )
     taps = tuple((..., *tap_slices(tap, out, stride, dilation)) for tap in itertools.product(*map(range, kernel)))
     return _Windows(kernel, stride, padding, dilation, size, out, border, taps)
 
 
 def _arguments(name, nd, input_shape, kernel_size, stride, padding, dilation, ceil_mode):
-    kernel_size, stride, padding, dilation = (tuple(value) if isinstance(value, list) else value for value in (kernel_size, stride, padding, dilation))
+    kernel_size, stride, padding, dilation = (
+        tuple(value) if isinstance(value, list) else value for value in (kernel_size, stride, padding, dilation)
+    )
     if stride is None or stride == ():
         stride = kernel_size
     return _windows(name, nd, tuple(input_shape), kernel_size, stride, padding, dilation, bool(ceil_mode))
@@ -102,7 +117,7 @@ def _with_border(x, windows, value):
 def _plane_index(places, size):
     """One index array per dimension as a single array of indices in a flattened plane of `size`."""
     nd = len(size)
-    return sum(place.reshape(-1, *[1] * (nd - d - 1)) * math.prod(size[d + 1:]) for d, place in enumerate(places))
+    return sum(place.reshape(-1, *[1] * (nd - d - 1)) * math.prod(size[d + 1 :]) for d, place in enumerate(places))
 
 
 @functools.lru_cache(maxsize=128)
@@ -118,8 +133,12 @@ def _tap_indices(kernel, stride, padding, dilation, size, out):
 def _compiled(loop, slices, windows, *arrays):
     """Run one of `pool_loops` over planes, with one and two dimensions as three."""
     nd = len(windows.out)
-    table = tuple((fill,) * (3 - nd) + value for fill, value in
-                  zip((1, 1, 0, 1), (windows.kernel, windows.stride, windows.padding, windows.dilation), strict=True))
+    table = tuple(
+        (fill,) * (3 - nd) + value
+        for fill, value in zip(
+            (1, 1, 0, 1), (windows.kernel, windows.stride, windows.padding, windows.dilation), strict=True
+        )
+    )
     arrays = [array.reshape(len(array), *[1] * (3 - nd), *array.shape[1:]) for array in arrays]
     work = math.prod(windows.out) * len(windows.taps)
     run_slices(loop, slices, *arrays, table, grain=max(1, GRAIN // work))
@@ -132,7 +151,8 @@ def _pays(x, windows):
 def max_pool(nd, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
     """The maximum of each window, and where it was: (values, indices), both (N, C, *out).
 
-    An index counts along the flattened spatial plane of `input`, as torch's do. The first of equal maxima wins; nan counts as the largest.
+    An index counts along the flattened spatial plane of `input`, as torch's do. The first of equal maxima wins; nan
+    counts as the largest.
     """
     windows = _arguments(f"max_pool{nd}d", nd, input.shape, kernel_size, stride, padding, dilation, ceil_mode)
     x, shape = widen(_planes(input, nd)), input.shape[:-nd] + windows.out
@@ -161,7 +181,10 @@ def max_pool(nd, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mo
 def max_pool_grad(nd, grad, indices, input_shape):
     """The gradient of every pooling that returned `indices`: each element of `grad` added, in its plane, at its index."""
     planes, plane = math.prod(input_shape[:-nd]), math.prod(input_shape[-nd:])
-    g, i = widen(grad).reshape(planes, -1) if grad.size else widen(grad), indices.reshape(planes, -1) if grad.size else indices
+    g, i = (
+        widen(grad).reshape(planes, -1) if grad.size else widen(grad),
+        indices.reshape(planes, -1) if grad.size else indices,
+    )
     out = np.zeros_like(g, shape=(planes, plane))
     if pays(grad.size, g):
         run_slices(pool_loops.scatter, planes, g, np.ascontiguousarray(i), out, grain=max(1, GRAIN // g.shape[1]))
@@ -179,7 +202,9 @@ def max_pool_gather(nd, input, indices):
 
 
 def _divisors(windows, count_include_pad, divisor_override, like):
-    """What each window's sum is divided by, broadcastable to `out`: the places it covers, in the image or also in its border."""
+    """What each window's sum is divided by, broadcastable to `out`: the places it covers, in the image or also in its
+    border.
+    """
     if divisor_override is not None:
         return divisor_override
     if not any(map(any, windows.border)):
@@ -194,8 +219,12 @@ def _divisors(windows, count_include_pad, divisor_override, like):
     return np.asarray(functools.reduce(np.multiply.outer, counts), like.dtype, like=like)
 
 
-def avg_pool(nd, input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
-    """The mean of each window, (N, C, *out): its sum divided by the number of places it covers, or by `divisor_override`."""
+def avg_pool(
+    nd, input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+):
+    """The mean of each window, (N, C, *out): its sum divided by the number of places it covers, or by
+    `divisor_override`.
+    """
     windows = _arguments(f"avg_pool{nd}d", nd, input.shape, kernel_size, stride, padding, 1, ceil_mode)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
@@ -213,8 +242,20 @@ def avg_pool(nd, input, kernel_size, stride=None, padding=0, ceil_mode=False, co
     return narrow(total.reshape(input.shape[:-nd] + windows.out), input.dtype)
 
 
-def avg_pool_grad(nd, grad, input_shape, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
-    """The gradient of `avg_pool`, of shape `input_shape`: each element of `grad`, divided as the mean was, added to its whole window."""
+def avg_pool_grad(
+    nd,
+    grad,
+    input_shape,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    count_include_pad=True,
+    divisor_override=None,
+):
+    """The gradient of `avg_pool`, of shape `input_shape`: each element of `grad`, divided as the mean was, added to its
+    whole window.
+    """
     windows = _arguments(f"avg_pool{nd}d", nd, input_shape, kernel_size, stride, padding, 1, ceil_mode)
     g = widen(_planes(grad, nd))
     g = g / _divisors(windows, count_include_pad, divisor_override, g)
@@ -222,7 +263,10 @@ def avg_pool_grad(nd, grad, input_shape, kernel_size, stride=None, padding=0, ce
         x = np.zeros((len(g), *windows.size), g.dtype)
         _compiled(pool_loops.spread_rows, len(g), windows, g, x)
         return narrow(x.reshape(input_shape), grad.dtype)
-    x = np.zeros_like(g, shape=(len(g), *(before + s + after for s, (before, after) in zip(windows.size, windows.border, strict=True))))
+    x = np.zeros_like(
+        g,
+        shape=(len(g), *(before + s + after for s, (before, after) in zip(windows.size, windows.border, strict=True))),
+    )
     for tap in windows.taps:
         window = x[tap]
         window += g
@@ -230,7 +274,8 @@ def avg_pool_grad(nd, grad, input_shape, kernel_size, stride=None, padding=0, ce
     return narrow(x.reshape(input_shape), grad.dtype)
 
 
-# -- adaptive pooling: window i of `out` over a dimension of `size` reaches from floor(i size / out) to ceil((i + 1) size / out) --
+# -- adaptive pooling: window i of `out` over a dimension of `size` reaches from floor(i size / out) to ceil((i + 1)
+# size / out) --
 
 
 def _adaptive_arguments(name, nd, input, output_size, leading):
@@ -244,11 +289,16 @@ def _adaptive_arguments(name, nd, input, output_size, leading):
         raise RuntimeError(f"{name}(): Expected {nd + 1}D or {nd + 2}D tensor, but got {shape}")
     for d in range(input.ndim - nd - leading, input.ndim):
         if shape[d] == 0:
-            raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, "
-                               f"but input has sizes {shape} with dimension {d} being empty")
-    out = tuple(s if o is None else int(o) for s, o in zip(size, out))
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, "
+                f"but input has sizes {shape} with dimension {d} being empty"
+            )
+    out = tuple(s if o is None else int(o) for s, o in zip(size, out, strict=True))
     if min(out) < 0:
-        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, out))}}}")
+        raise RuntimeError(
+            f"{name}: elements of output_size must be greater than or equal to 0 "
+            f"but received {{{', '.join(map(str, out))}}}"
+        )
     return out
 
 
@@ -265,10 +315,10 @@ def adaptive_avg_pool(nd, input, output_size):
     if set(out) == {1}:
         means = x.reshape(*x.shape[:-nd], math.prod(x.shape[-nd:])).mean(-1)
         return narrow(means.reshape(*x.shape[:-nd], *out), input.dtype)
-    for axis, (s, o) in zip(range(-nd, 0), zip(input.shape[-nd:], out)):
+    for axis, (s, o) in zip(range(-nd, 0), zip(input.shape[-nd:], out, strict=True), strict=True):
         x = np.moveaxis(x, axis, 0)
         means = np.empty_like(x, shape=(o, *x.shape[1:]))
-        for i, (start, end) in enumerate(zip(*_adaptive_windows(s, o))):
+        for i, (start, end) in enumerate(zip(*_adaptive_windows(s, o), strict=True)):
             means[i] = x[start:end].mean(0)
         x = np.moveaxis(means, 0, axis)
     return narrow(np.ascontiguousarray(x), input.dtype)
@@ -280,38 +330,41 @@ def adaptive_avg_pool_grad(nd, grad, input_shape):
     if set(grad.shape[-nd:]) == {1}:
         spread = np.broadcast_to(g / math.prod(input_shape[-nd:]), input_shape)
         return narrow(np.ascontiguousarray(spread), grad.dtype)
-    for axis, (s, o) in zip(range(-nd, 0), zip(input_shape[-nd:], grad.shape[-nd:])):
+    for axis, (s, o) in zip(range(-nd, 0), zip(input_shape[-nd:], grad.shape[-nd:], strict=True), strict=True):
         g = np.moveaxis(g, axis, 0)
         spread = np.zeros_like(g, shape=(s, *g.shape[1:]))
-        for i, (start, end) in enumerate(zip(*_adaptive_windows(s, o))):
+        for i, (start, end) in enumerate(zip(*_adaptive_windows(s, o), strict=True)):
             spread[start:end] += g[i] / (end - start)
         g = np.moveaxis(spread, 0, axis)
     return narrow(np.ascontiguousarray(g), grad.dtype)
 
 
 def adaptive_max_pool(nd, input, output_size):
-    """The maxima of windows chosen to give `output_size`, and where they were: (values, indices). Gradient: `max_pool_grad`."""
+    """The maxima of windows chosen to give `output_size`, and where they were: (values, indices). Gradient:
+    `max_pool_grad`.
+    """
     out = _adaptive_arguments(f"adaptive_max_pool{nd}d", nd, input, output_size, 1)
-    return _max_of_windows(nd, input, [_adaptive_windows(s, o) for s, o in zip(input.shape[-nd:], out)])
+    return _max_of_windows(nd, input, [_adaptive_windows(s, o) for s, o in zip(input.shape[-nd:], out, strict=True)])
 
 
 def fractional_max_pool(nd, input, kernel_size, output_size, random_samples):
     """The maxima of windows of one size at pseudo-random places: (values, indices). Gradient: `max_pool_grad`.
 
-    `random_samples` (N, C, nd), in [0, 1), decides where each plane's windows lie, as in "Fractional max-pooling" (Graham 2015):
-    window i starts at `floor((i + u) a) - floor(u a)` with `a = (size - kernel) / (out - 1)`, and the last one ends with the image.
-    torch's three-dimensional form takes the samples as depth, height, width, its two-dimensional one as width, height.
+    `random_samples` (N, C, nd), in [0, 1), decides where each plane's windows lie, as in "Fractional max-pooling"
+    (Graham 2015): window i starts at `floor((i + u) a) - floor(u a)` with `a = (size - kernel) / (out - 1)`, and the
+    last one ends with the image. torch's three-dimensional form takes the samples as depth, height, width, its
+    two-dimensional one as width, height.
     """
     kernel, out, size = tuple_of(kernel_size, nd), tuple_of(output_size, nd), input.shape[-nd:]
-    for k, o, s in zip(kernel, out, size):
+    for k, o, s in zip(kernel, out, size, strict=True):
         if o + k - 1 + (nd == 3) > s:  # torch asks for one place more in three dimensions
             raise RuntimeError(f"fractional_max_pool{nd}d(): pool size {k} too large relative to input size {s}")
     planes = input.reshape(-1, *size) if input.size else input.reshape(0, *size)
     samples = random_samples.reshape(-1, nd)
     results = []
-    for plane, u in zip(planes, samples):
+    for plane, u in zip(planes, samples, strict=True):
         windows = []
-        for d, (s, o, k) in enumerate(zip(size, out, kernel)):
+        for d, (s, o, k) in enumerate(zip(size, out, kernel, strict=True)):
             a = (s - k) / (o - 1) if o > 1 else 0.0
             sample = u[d if nd == 3 else nd - 1 - d]
             start = np.array([int((i + sample) * a) - int(sample * a) for i in range(o - 1)] + [s - k], dtype=np.int64)
@@ -320,7 +373,7 @@ def fractional_max_pool(nd, input, kernel_size, output_size, random_samples):
     shape = input.shape[:-nd] + out
     if not results:
         return np.empty_like(input, shape=shape), np.empty_like(input, shape=shape, dtype=np.int64)
-    return tuple(np.stack(part).reshape(shape) for part in zip(*results))
+    return tuple(np.stack(part).reshape(shape) for part in zip(*results, strict=True))
 
 
 def _max_of_windows(nd, input, windows):
@@ -331,7 +384,9 @@ def _max_of_windows(nd, input, windows):
     values = np.take(flat, indices[0], axis=1) if len(flat) else np.empty_like(flat, shape=indices.shape)
     for tap in itertools.product(*(range(int((end - start).max(initial=0))) for start, end in windows)):
         # Past its end a short window looks at its last place again, which changes nothing.
-        index = np.asarray(_plane_index([np.minimum(start + t, end - 1) for t, (start, end) in zip(tap, windows)], size))
+        index = np.asarray(
+            _plane_index([np.minimum(start + t, end - 1) for t, (start, end) in zip(tap, windows, strict=True)], size)
+        )
         candidate = np.take(flat, index, axis=1)
         better = (candidate > values) | (candidate != candidate)
         np.copyto(values, candidate, where=better)
@@ -341,21 +396,30 @@ def _max_of_windows(nd, input, windows):
 
 
 def max_unpool(nd, input, indices, output_size):
-    """Each element of `input` put, in its plane, at its index, and zeros elsewhere: (N, C, *output_size). RuntimeError for an index outside."""
+    """Each element of `input` put, in its plane, at its index, and zeros elsewhere: (N, C, *output_size). RuntimeError
+    for an index outside.
+    """
     if indices.dtype != np.int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
     if input.ndim not in (nd + 1, nd + 2):
-        raise RuntimeError(f"Input to max_unpooling{nd}d should be a {nd + 1}d or {nd + 2}d Tensor, but got a tensor with {input.ndim} dimensions.")
+        raise RuntimeError(
+            f"Input to max_unpooling{nd}d should be a {nd + 1}d or {nd + 2}d Tensor, "
+            f"but got a tensor with {input.ndim} dimensions."
+        )
     if indices.shape != input.shape:
-        raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) "
-                           f"but got indices tensor with shape: {list(indices.shape)}")
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) "
+            f"but got indices tensor with shape: {list(indices.shape)}"
+        )
     size = tuple_of(output_size, nd)
     if len(size) != nd:
         raise RuntimeError(f"There should be exactly {nd} elements in output_size, but got {len(size)} elements.")
     planes, plane = math.prod(input.shape[:-nd]), math.prod(size)
     wrong = (indices < 0) | (indices >= plane)
     if wrong.any():
-        raise RuntimeError(f"Found an invalid max index: {int(indices[wrong][0])} (output volumes are of size {'x'.join(map(str, size))})")
+        raise RuntimeError(
+            f"Found an invalid max index: {int(indices[wrong][0])} (output volumes are of size {'x'.join(map(str, size))})"
+        )
     out = np.zeros_like(input, shape=(planes, plane), order="C")
     np.put_along_axis(out, indices.reshape(planes, -1), input.reshape(planes, -1), 1)
     return out.reshape(input.shape[:-nd] + size)

@@ -1,4 +1,5 @@
-"""Pooling compiled: one row of the result at a time, tap by tap, so that the innermost loop runs along a row. `pool.py` is the definition.
+"""Pooling compiled: one row of the result at a time, tap by tap, so that the innermost loop runs along a row. `pool.py`
+is the definition.
 
 Images are (planes, D, H, W); `windows` holds kernel, stride, padding and dilation, (4, 3). Slices are planes.
 """
@@ -11,7 +12,9 @@ from .simd import max_row
 
 @compiled
 def _spans(size, out, kernel, stride, padding, dilation):
-    """For each tap along a row: which of `out` windows see a place inside the image through it (the first, and how many), and the first's place."""
+    """For each tap along a row: which of `out` windows see a place inside the image through it (the first, and how
+    many), and the first's place.
+    """
     spans = np.empty((kernel, 3), np.int64)
     for k in range(kernel):
         shift = k * dilation - padding
@@ -34,13 +37,19 @@ def _firsts(out, stride, padding, dilation):
 
 @compiled
 def max_rows(start, stop, x, values, indices, windows):
-    """The greatest of each window and its place in the plane. The first of equals, but the last of nans, as torch's loop has it."""
+    """The greatest of each window and its place in the plane. The first of equals, but the last of nans, as torch's
+    loop has it.
+    """
     _, depth, height, width = x.shape
     _, out_depth, out_height, out_width = values.shape
     size, zero = x.itemsize, x.dtype.type(0)
     (kd, kh, kw), (sd, sh, sw), (pd, ph, pw), (dd, dh, dw) = windows
     spans = _spans(width, out_width, kw, sw, pw, dw)
-    first_d, first_h, first_w = _firsts(out_depth, sd, pd, dd), _firsts(out_height, sh, ph, dh), _firsts(out_width, sw, pw, dw)
+    first_d, first_h, first_w = (
+        _firsts(out_depth, sd, pd, dd),
+        _firsts(out_height, sh, ph, dh),
+        _firsts(out_width, sw, pw, dw),
+    )
     for plane in range(start, stop):
         for d in range(out_depth):
             for h in range(out_height):
@@ -62,8 +71,17 @@ def max_rows(start, stop, x, values, indices, windows):
                         row_at = (from_d * height + from_h) * width
                         for k in range(kw):
                             first, count, first_at = spans[k]
-                            max_row(zero, (best.ctypes.data + first * size, at.ctypes.data + first * 8,
-                                           row.ctypes.data + first_at * size, sw, count, row_at + first_at))
+                            max_row(
+                                zero,
+                                (
+                                    best.ctypes.data + first * size,
+                                    at.ctypes.data + first * 8,
+                                    row.ctypes.data + first_at * size,
+                                    sw,
+                                    count,
+                                    row_at + first_at,
+                                ),
+                            )
 
 
 @compiled
@@ -93,7 +111,7 @@ def sum_rows(start, stop, x, out, windows):
                         row = x[plane, from_d, from_h]
                         for k in range(kw):
                             first, count, first_at = spans[k]
-                            total_here, row_here = total[first:first + count], row[first_at:]
+                            total_here, row_here = total[first : first + count], row[first_at:]
                             if sw == 1:
                                 for w in range(count):
                                     total_here[w] += row_here[w]
@@ -121,7 +139,7 @@ def spread_rows(start, stop, grad, x, windows):
                         row = x[plane, from_d, from_h]
                         for k in range(kw):
                             first, count, first_at = spans[k]
-                            source_here, row_here = source[first:first + count], row[first_at:]
+                            source_here, row_here = source[first : first + count], row[first_at:]
                             if sw == 1:
                                 for w in range(count):
                                     row_here[w] += source_here[w]

@@ -1,10 +1,12 @@
-"""Pieces of vector code that a compiled loop alone does not give: two tiles of a matrix product, and what is done to short rows.
+"""Pieces of vector code that a compiled loop alone does not give: two tiles of a matrix product, and what is done to
+short rows.
 
-Numba's compiler turns a loop into vector instructions, but it keeps a *block* of running sums in memory, so each multiply-add waits for a load
-and a store. The tiles are written out as LLVM instructions instead: a block of `m` rows by `v` vectors of sums is held in registers
-for the whole of the inner loop, which brings a core to its peak (BLAS libraries do the same in assembler, oneDNN in a just-in-time compiler).
-Both read one operand through a table of offsets: row r of the matrix `x` begins at `x[offsets[r]]`. So rows may overlap, which is all that
-the columns of a convolution are: the image, shifted. A second table says at which places l along the rows there is a vector to work on;
+Numba's compiler turns a loop into vector instructions, but it keeps a *block* of running sums in memory, so each
+multiply-add waits for a load and a store. The tiles are written out as LLVM instructions instead: a block of `m` rows
+by `v` vectors of sums is held in registers for the whole of the inner loop, which brings a core to its peak (BLAS
+libraries do the same in assembler, oneDNN in a just-in-time compiler). Both read one operand through a table of
+offsets: row r of the matrix `x` begins at `x[offsets[r]]`. So rows may overlap, which is all that the columns of a
+convolution are: the image, shifted. A second table says at which places l along the rows there is a vector to work on;
 the other operand, and the result, hold these vectors one after the other.
 
     outer_tile:  y[i, l]  = sum_r w[r, i] x[r, l]           i < m rows, l in v vectors
@@ -14,8 +16,8 @@ the other operand, and the result, hold these vectors one after the other.
 
 In rows, the last vector is worked on under a mask: a loop would take its numbers one by one.
 
-A vector holds `lanes(itemsize)` numbers. m is at most `rows()`; v is `VECTORS`, or also twice as many where m is at most `wide_rows()`:
-together as many as the processor has registers for, beside v of x and one of w.
+A vector holds `lanes(itemsize)` numbers. m is at most `rows()`; v is `VECTORS`, or also twice as many where m is at
+most `wide_rows()`: together as many as the processor has registers for, beside v of x and one of w.
 """
 
 import contextlib
@@ -50,7 +52,9 @@ def rows():
 
 
 def wide_rows():
-    """The greatest `m` of a tile with `2 * VECTORS` vectors: where rows are few, more vectors keep the multipliers busy."""
+    """The greatest `m` of a tile with `2 * VECTORS` vectors: where rows are few, more vectors keep the multipliers
+    busy.
+    """
     return 4 if _registers()[1] == 32 else 1
 
 
@@ -73,11 +77,12 @@ def _tile(emit):
 
 
 def _intrinsic(emit, tile=False):
-    """Make a Numba intrinsic of `emit(tools, *arguments)`, to be called with a number and a tuple: `emit` is given the tuple's integers.
+    """Make a Numba intrinsic of `emit(tools, *arguments)`, to be called with a number and a tuple: `emit` is given the
+    tuple's integers.
 
-    The number is a zero of the type to compute in. Arrays are passed as addresses (`array.ctypes.data`), because passing an array costs
-    two atomic instructions to count its references; the caller keeps them alive.
-    A tile's is called with m and v before these, and made of `emit(tools, m, v, *arguments)` for each m and v: the numbers choose.
+    The number is a zero of the type to compute in. Arrays are passed as addresses (`array.ctypes.data`), because
+    passing an array costs two atomic instructions to count its references; the caller keeps them alive. A tile's is
+    called with m and v before these, and made of `emit(tools, m, v, *arguments)` for each m and v: the numbers choose.
     """
     from llvmlite import ir
     from numba.core import types
@@ -94,7 +99,7 @@ def _intrinsic(emit, tile=False):
         shape = builder.add(builder.mul(values[0], tools.int(16)), values[1])
         choice = builder.switch(shape, done)
         for m in range(1, rows() + 1):
-            for v in [VECTORS, 2 * VECTORS][:1 + (m <= wide_rows())]:
+            for v in [VECTORS, 2 * VECTORS][: 1 + (m <= wide_rows())]:
                 with builder.goto_block(builder.append_basic_block(f"tile.{m}x{v}")):
                     choice.add_case(ir.Constant(shape.type, m * 16 + v), builder.block)
                     emit(tools, m, v, *arguments)
@@ -106,11 +111,14 @@ def _intrinsic(emit, tile=False):
         return types.UniTuple(types.intp, len(arguments))
 
     if tile:
+
         def typing(typing_context, m, v, zero, arguments):
             return types.void(types.intp, types.intp, zero, addresses(arguments)), code
     else:
+
         def typing(typing_context, zero, arguments):
             return types.void(zero, addresses(arguments)), code
+
     return intrinsic(typing)
 
 
@@ -159,7 +167,9 @@ class _Emitter:
         """A vector (of this type, or of another) with `scalar` in each lane."""
         ir, undefined = self.ir, self.ir.Constant(vector or self.vector, self.ir.Undefined)
         lane_0 = self.builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
-        return self.builder.shuffle_vector(lane_0, undefined, ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), None))
+        return self.builder.shuffle_vector(
+            lane_0, undefined, ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), None)
+        )
 
     def sums(self, m, v):
         """m by v vectors, zero at first. They are written as memory, which the compiler turns into registers."""
@@ -180,8 +190,10 @@ class _Emitter:
         from numba.core import cgutils
 
         function = cgutils.get_or_insert_function(
-            self.builder.module, self.ir.FunctionType(self.scalar, [self.scalar, self.vector]),
-            f"llvm.vector.reduce.fadd.v{self.lanes}f{self.itemsize * 8}")
+            self.builder.module,
+            self.ir.FunctionType(self.scalar, [self.scalar, self.vector]),
+            f"llvm.vector.reduce.fadd.v{self.lanes}f{self.itemsize * 8}",
+        )
         return self.builder.call(function, [start, self.builder.load(cell)], fastmath=self.fast)
 
     def lane_numbers(self):
@@ -218,9 +230,20 @@ class _Emitter:
     def masked_gather(self, mask, address, stride):
         """The numbers at `address`, each `stride` bytes after the one before."""
         b = self.builder
-        addresses = b.add(self.splat(address, self.integer_vector), b.mul(self.lane_numbers(), self.splat(stride, self.integer_vector)))
+        addresses = b.add(
+            self.splat(address, self.integer_vector),
+            b.mul(self.lane_numbers(), self.splat(stride, self.integer_vector)),
+        )
         pointers = b.inttoptr(addresses, self.ir.VectorType(self.scalar.as_pointer(), self.lanes))
-        return self._masked("gather", self.vector, pointers, pointers, self._align(self.vector), mask, self.ir.Constant(self.vector, None))
+        return self._masked(
+            "gather",
+            self.vector,
+            pointers,
+            pointers,
+            self._align(self.vector),
+            mask,
+            self.ir.Constant(self.vector, None),
+        )
 
     @contextlib.contextmanager
     def loop(self, count):
@@ -232,7 +255,9 @@ class _Emitter:
 
 @_tile
 def outer_tile(e, m, v, y, pitch, x, offsets, count, places, w):
-    """`y[i * pitch + l'] = sum_r w[r * m + i] * x[offsets[r] + l]`, r < count, l in the v vectors that begin at `places`."""
+    """`y[i * pitch + l'] = sum_r w[r * m + i] * x[offsets[r] + l]`, r < count, l in the v vectors that begin at
+    `places`.
+    """
     b = e.builder
     y, x, w, offsets, places = e.scalars(y), e.scalars(x), e.scalars(w), e.integers(offsets), e.integers(places)
     sums = e.sums(m, v)
@@ -252,7 +277,9 @@ def outer_tile(e, m, v, y, pitch, x, offsets, count, places, w):
 
 @_tile
 def dot_tile(e, m, v, y, pitch, x, offsets, places, count, g, g_pitch):
-    """`y[i * pitch + j] += sum_l g[i * g_pitch + l'] * x[offsets[j] + l]`, l in the `count` vectors that begin at `places`."""
+    """`y[i * pitch + j] += sum_l g[i * g_pitch + l'] * x[offsets[j] + l]`, l in the `count` vectors that begin at
+    `places`.
+    """
     b = e.builder
     y, x, g, offsets, places = e.scalars(y), e.scalars(x), e.scalars(g), e.integers(offsets), e.integers(places)
     sums = e.sums(m, v)
@@ -297,7 +324,9 @@ def _copy(e, y, x, n, change):
 
 @_Written
 def max_row(e, best, at, x, stride, n, index):
-    """Where `x[l * stride]` is greater than `best[l]`, or nan, put it there, and `index + l * stride` in `at[l]`; l < n."""
+    """Where `x[l * stride]` is greater than `best[l]`, or nan, put it there, and `index + l * stride` in `at[l]`; l <
+    n.
+    """
     b = e.builder
     best, at = e.scalars(best), e.integers(at)
     bytes_apart = b.mul(stride, e.int(e.itemsize))

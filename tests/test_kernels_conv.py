@@ -74,8 +74,12 @@ def test_the_three_products_are_torchs(geometry, route):
     ours = conv.convolution(x.numpy(), w.numpy(), b.numpy(), *arguments)
     assert ours.flags.c_contiguous
     np.testing.assert_allclose(ours, y, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(conv.convolution_input_grad(g.numpy(), w.numpy(), xshape, *arguments), dx, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(conv.convolution_weight_grad(g.numpy(), x.numpy(), wshape, *arguments), dw, rtol=1e-12, atol=1e-11)
+    np.testing.assert_allclose(
+        conv.convolution_input_grad(g.numpy(), w.numpy(), xshape, *arguments), dx, rtol=1e-12, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        conv.convolution_weight_grad(g.numpy(), x.numpy(), wshape, *arguments), dw, rtol=1e-12, atol=1e-11
+    )
     for array, old in zip((x, w, b, g), before, strict=True):
         assert torch.equal(array, old)
 
@@ -109,8 +113,11 @@ def test_layers_as_networks_have_them(layer, dtype, route):
     x, w, b = (torch.randn(shape, dtype=torch.float64) for shape in (xshape, wshape, wshape[:1]))
     expected, g = family(x, w, b, arguments)
     x, w, b, g = (array.to(dtype).numpy() for array in (x, w, b, g))
-    ours = (conv.convolution(x, w, b, *arguments), conv.convolution_input_grad(g, w, x.shape, *arguments),
-            conv.convolution_weight_grad(g, x, w.shape, *arguments))
+    ours = (
+        conv.convolution(x, w, b, *arguments),
+        conv.convolution_input_grad(g, w, x.shape, *arguments),
+        conv.convolution_weight_grad(g, x, w.shape, *arguments),
+    )
     for mine, theirs in zip(ours, expected, strict=False):
         assert mine.dtype == x.dtype
         scale = float(theirs.abs().max())
@@ -118,18 +125,27 @@ def test_layers_as_networks_have_them(layer, dtype, route):
 
 
 def test_chunks_parts_and_threads_do_not_show(monkeypatch):
-    """However the work is cut, each number is the same sum: bit for bit over threads, to rounding over sizes of a chunk."""
+    """However the work is cut, each number is the same sum: bit for bit over threads, to rounding over sizes of a
+    chunk.
+    """
     pytest.importorskip("numba")
     monkeypatch.setattr(parallel, "_mode", "1")
     rng = np.random.default_rng(0)
-    x, w, g = rng.standard_normal((7, 6, 11, 11)), rng.standard_normal((10, 6, 3, 3)), rng.standard_normal((7, 10, 6, 6))
+    x, w, g = (
+        rng.standard_normal((7, 6, 11, 11)),
+        rng.standard_normal((10, 6, 3, 3)),
+        rng.standard_normal((7, 10, 6, 6)),
+    )
     arguments = spelled(2, padding=1, stride=2)
 
     def products():
         for plan in (conv_plan.forward, conv_plan.input_grad, conv_plan.weight_grad):
             plan.cache_clear()
-        return (conv.convolution(x, w, None, *arguments), conv.convolution_input_grad(g, w, x.shape, *arguments),
-                conv.convolution_weight_grad(g, x, w.shape, *arguments))
+        return (
+            conv.convolution(x, w, None, *arguments),
+            conv.convolution_input_grad(g, w, x.shape, *arguments),
+            conv.convolution_weight_grad(g, x, w.shape, *arguments),
+        )
 
     try:
         expected = products()
@@ -154,7 +170,9 @@ def test_any_strides_are_welcome(route):
     arguments = spelled(2, padding=1)
     expected = torch.convolution(x, w, None, *arguments)
     last = np.ascontiguousarray(x.numpy().transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)  # channels_last
-    np.testing.assert_allclose(conv.convolution(last, w.numpy().transpose().copy().transpose(), None, *arguments), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        conv.convolution(last, w.numpy().transpose().copy().transpose(), None, *arguments), expected, rtol=1e-12
+    )
     g = np.broadcast_to(np.ones(()), (2, 6, 8, 8))  # the gradient of a sum
     weight = w.clone().requires_grad_()
     torch.convolution(x, weight, None, *arguments).sum().backward()
@@ -182,7 +200,9 @@ def test_integers_are_exact():
 def test_nan_and_inf_stay_where_they_are(route):
     x, w = torch.randn(1, 3, 9, 9, dtype=torch.float64), torch.randn(4, 3, 3, 3, dtype=torch.float64)
     x[0, 0, 2, 2], x[0, 1, 8, 0] = torch.nan, torch.inf
-    np.testing.assert_allclose(conv.convolution(x.numpy(), w.numpy(), None, 1, 1), F.conv2d(x, w, padding=1), rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(
+        conv.convolution(x.numpy(), w.numpy(), None, 1, 1), F.conv2d(x, w, padding=1), rtol=1e-11, atol=1e-11
+    )
 
 
 WRONG = {
@@ -219,7 +239,14 @@ WRONG = {
 def test_errors_in_torchs_words(name):
     x, w, b, options = WRONG[name]
     nd = max(len(w) - 2, 1)
-    defaults = {"stride": (1,) * nd, "padding": (0,) * nd, "dilation": (1,) * nd, "transposed": False, "output_padding": (0,) * nd, "groups": 1}
+    defaults = {
+        "stride": (1,) * nd,
+        "padding": (0,) * nd,
+        "dilation": (1,) * nd,
+        "transposed": False,
+        "output_padding": (0,) * nd,
+        "groups": 1,
+    }
     arguments = list({**defaults, **options}.values())
     with pytest.raises(RuntimeError) as theirs:
         torch.convolution(torch.randn(x), torch.randn(w), None if b is None else torch.randn(b), *arguments)
@@ -241,20 +268,37 @@ def test_types_must_agree():
 @pytest.mark.parametrize("seed", range(30))
 def test_unfold_and_fold(seed):
     rng = np.random.default_rng(seed)
-    kernel, dilation, padding, stride = (tuple(int(n) for n in rng.integers(low, high, 2)) for low, high in ((1, 4), (1, 3), (0, 3), (1, 3)))
+    kernel, dilation, padding, stride = (
+        tuple(int(n) for n in rng.integers(low, high, 2)) for low, high in ((1, 4), (1, 3), (0, 3), (1, 3))
+    )
     lead = ((2, 3), (3,), (0, 3))[seed % 3]
     x = torch.randn(*lead, *rng.integers(5, 9, 2).tolist(), dtype=torch.float64, requires_grad=True)
     columns = F.unfold(x, kernel, dilation, padding, stride)
-    np.testing.assert_array_equal(unfold.unfold(x.detach().numpy(), kernel, dilation, padding, stride), columns.detach())
+    np.testing.assert_array_equal(
+        unfold.unfold(x.detach().numpy(), kernel, dilation, padding, stride), columns.detach()
+    )
     g = torch.randn_like(columns)
-    image, = torch.autograd.grad(columns, x, g)
-    np.testing.assert_allclose(unfold.fold(g.numpy(), x.shape[-2:], kernel, dilation, padding, stride), image, rtol=1e-13, atol=1e-13)
+    (image,) = torch.autograd.grad(columns, x, g)
+    np.testing.assert_allclose(
+        unfold.fold(g.numpy(), x.shape[-2:], kernel, dilation, padding, stride), image, rtol=1e-13, atol=1e-13
+    )
 
 
-@pytest.mark.parametrize("shape, kernel, options", [
-    ((2, 3, 5, 5), (2, 2, 2), {}), ((2, 3, 5, 5), 0, {}), ((2, 3, 5, 5), 2, {"dilation": 0}), ((2, 3, 5, 5), 2, {"padding": -1}),
-    ((2, 3, 5, 5), 2, {"stride": 0}), ((2, 3, 5, 5), 7, {}), ((2, 0, 5, 5), 2, {}), ((2, 3, 0, 5), 2, {}), ((1, 3, 1, 2, 2), 2, {}),
-], ids=str)
+@pytest.mark.parametrize(
+    "shape, kernel, options",
+    [
+        ((2, 3, 5, 5), (2, 2, 2), {}),
+        ((2, 3, 5, 5), 0, {}),
+        ((2, 3, 5, 5), 2, {"dilation": 0}),
+        ((2, 3, 5, 5), 2, {"padding": -1}),
+        ((2, 3, 5, 5), 2, {"stride": 0}),
+        ((2, 3, 5, 5), 7, {}),
+        ((2, 0, 5, 5), 2, {}),
+        ((2, 3, 0, 5), 2, {}),
+        ((1, 3, 1, 2, 2), 2, {}),
+    ],
+    ids=str,
+)
 def test_unfold_errors_in_torchs_words(shape, kernel, options):
     with pytest.raises(RuntimeError) as theirs:
         F.unfold(torch.randn(shape), kernel, **options)
@@ -263,11 +307,23 @@ def test_unfold_errors_in_torchs_words(shape, kernel, options):
     assert str(ours.value) == str(theirs.value)
 
 
-@pytest.mark.parametrize("shape, size, kernel, options", [
-    ((2, 11, 16), (5, 5), 2, {}), ((2, 12, 15), (5, 5), 2, {}), ((2, 12, 16), (0, 5), 2, {}), ((2, 12, 16), (5, 5), 0, {}),
-    ((2, 12, 16), (5, 5), 2, {"stride": 0}), ((2, 12, 16), (5, 5), 2, {"padding": -1}), ((2, 12, 16), (5, 5), 2, {"dilation": 0}),
-    ((2, 3, 12, 16), (5, 5), 2, {}), ((2, 12, 16), (5, 5, 5), 2, {}), ((2, 12, 16), (1, 1), 2, {}), ((2, 0, 16), (5, 5), 2, {}),
-], ids=str)
+@pytest.mark.parametrize(
+    "shape, size, kernel, options",
+    [
+        ((2, 11, 16), (5, 5), 2, {}),
+        ((2, 12, 15), (5, 5), 2, {}),
+        ((2, 12, 16), (0, 5), 2, {}),
+        ((2, 12, 16), (5, 5), 0, {}),
+        ((2, 12, 16), (5, 5), 2, {"stride": 0}),
+        ((2, 12, 16), (5, 5), 2, {"padding": -1}),
+        ((2, 12, 16), (5, 5), 2, {"dilation": 0}),
+        ((2, 3, 12, 16), (5, 5), 2, {}),
+        ((2, 12, 16), (5, 5, 5), 2, {}),
+        ((2, 12, 16), (1, 1), 2, {}),
+        ((2, 0, 16), (5, 5), 2, {}),
+    ],
+    ids=str,
+)
 def test_fold_errors_in_torchs_words(shape, size, kernel, options):
     with pytest.raises(RuntimeError) as theirs:
         F.fold(torch.randn(shape), size, kernel, **options)
@@ -301,7 +357,9 @@ for one, other in zip(compiled, products(), strict=True):
 @pytest.mark.slow
 @pytest.mark.parametrize("registers", [(32, 16), (16, 32), (16, 16)], ids=["avx2", "neon", "sse"])
 def test_tiles_of_other_shapes(registers, tmp_path):
-    """The tiles as a processor with narrower or fewer registers would have them, which any compiler can also lower to this one's."""
+    """The tiles as a processor with narrower or fewer registers would have them, which any compiler can also lower to
+    this one's.
+    """
     pytest.importorskip("numba")
     environment = {**os.environ, "MINITORCH_NUMBA": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", OTHER, *map(str, registers)], check=True, env=environment, timeout=300)

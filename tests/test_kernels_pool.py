@@ -46,7 +46,12 @@ def same_error(theirs, ours):
 def test_max_and_average(seed, route):
     rng = np.random.default_rng(seed)
     nd = seed % 3 + 1
-    kernel, stride, padding, dilation = draw(rng, nd, 1, 5), draw(rng, nd, 1, 4), draw(rng, nd, 0, 3), draw(rng, nd, 1, 3)
+    kernel, stride, padding, dilation = (
+        draw(rng, nd, 1, 5),
+        draw(rng, nd, 1, 4),
+        draw(rng, nd, 0, 3),
+        draw(rng, nd, 1, 3),
+    )
     ceil_mode, count_include_pad = bool(rng.integers(2)), bool(rng.integers(2))
     padding = tuple(min(p, k // 2) for p, k in zip(padding, kernel, strict=True))  # what is refused is tested below
     x = image(rng, nd, odd=seed % 4 == 0)
@@ -62,7 +67,7 @@ def test_max_and_average(seed, route):
         np.testing.assert_array_equal(ours, values.detach())
         np.testing.assert_array_equal(places, indices)
         g = torch.randn_like(values)
-        dx, = torch.autograd.grad(values, t, g)
+        (dx,) = torch.autograd.grad(values, t, g)
         np.testing.assert_allclose(pool.max_pool_grad(nd, g.numpy(), places, x.shape), dx, rtol=1e-13, atol=1e-13)
         np.testing.assert_array_equal(pool.max_pool_gather(nd, x, places), ours)
 
@@ -77,14 +82,23 @@ def test_max_and_average(seed, route):
         ours = pool.avg_pool(nd, x, kernel, stride, padding, ceil_mode, count_include_pad, **options)
         np.testing.assert_allclose(ours, means.detach(), rtol=1e-13, atol=1e-13)
         g = torch.randn_like(means)
-        dx, = torch.autograd.grad(means, t, g)
-        ours = pool.avg_pool_grad(nd, g.numpy(), x.shape, kernel, stride, padding, ceil_mode, count_include_pad, **options)
+        (dx,) = torch.autograd.grad(means, t, g)
+        ours = pool.avg_pool_grad(
+            nd, g.numpy(), x.shape, kernel, stride, padding, ceil_mode, count_include_pad, **options
+        )
         np.testing.assert_allclose(ours, dx, rtol=1e-13, atol=1e-13)
 
 
-@pytest.mark.parametrize("shape, kernel, stride, padding", [
-    ((6, 5, 24, 24), 2, 2, 0), ((3, 5, 33, 31), 3, 2, 1), ((2, 3, 40, 40), 3, 1, 1), ((2, 3, 30, 70), (5, 3), (3, 3), (2, 1)),
-], ids=str)
+@pytest.mark.parametrize(
+    "shape, kernel, stride, padding",
+    [
+        ((6, 5, 24, 24), 2, 2, 0),
+        ((3, 5, 33, 31), 3, 2, 1),
+        ((2, 3, 40, 40), 3, 1, 1),
+        ((2, 3, 30, 70), (5, 3), (3, 3), (2, 1)),
+    ],
+    ids=str,
+)
 def test_in_float32(shape, kernel, stride, padding, route):
     x = torch.randn(shape)
     values, indices = F.max_pool2d(x, kernel, stride, padding, return_indices=True)
@@ -92,8 +106,12 @@ def test_in_float32(shape, kernel, stride, padding, route):
     np.testing.assert_array_equal(ours, values)
     np.testing.assert_array_equal(places, indices)
     assert places.dtype == np.int64 and ours.dtype == np.float32
-    np.testing.assert_allclose(pool.avg_pool(2, x.numpy(), kernel, stride, padding), F.avg_pool2d(x, kernel, stride, padding),
-                               rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        pool.avg_pool(2, x.numpy(), kernel, stride, padding),
+        F.avg_pool2d(x, kernel, stride, padding),
+        rtol=1e-5,
+        atol=1e-6,
+    )
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -106,7 +124,7 @@ def test_adaptive(seed, route):
     means = getattr(F, f"adaptive_avg_pool{nd}d")(t, out)
     np.testing.assert_allclose(pool.adaptive_avg_pool(nd, x, out), means.detach(), rtol=1e-13, atol=1e-13)
     g = torch.randn_like(means)
-    dx, = torch.autograd.grad(means, t, g)
+    (dx,) = torch.autograd.grad(means, t, g)
     np.testing.assert_allclose(pool.adaptive_avg_pool_grad(nd, g.numpy(), x.shape), dx, rtol=1e-13, atol=1e-13)
     if seed % 2:
         x[rng.random(x.shape) < 0.2] = np.nan
@@ -116,7 +134,7 @@ def test_adaptive(seed, route):
     ours, places = pool.adaptive_max_pool(nd, x, out)
     np.testing.assert_array_equal(ours, values.detach())
     np.testing.assert_array_equal(places, indices)
-    dx, = torch.autograd.grad(values, t, g)
+    (dx,) = torch.autograd.grad(values, t, g)
     np.testing.assert_allclose(pool.max_pool_grad(nd, g.numpy(), places, x.shape), dx, rtol=1e-13, atol=1e-13)
 
 
@@ -134,7 +152,8 @@ def test_fractional(seed):
     x = rng.standard_normal((2, 3, *draw(rng, nd, 6, 9)))
     kernel, out, samples = draw(rng, nd, 1, 4), draw(rng, nd, 1, 4), rng.random((2, 3, nd))
     values, indices = getattr(F, f"fractional_max_pool{nd}d")(
-        torch.tensor(x), kernel, out, return_indices=True, _random_samples=torch.tensor(samples))
+        torch.tensor(x), kernel, out, return_indices=True, _random_samples=torch.tensor(samples)
+    )
     ours, places = pool.fractional_max_pool(nd, x, kernel, out, samples)
     np.testing.assert_array_equal(ours, values)
     np.testing.assert_array_equal(places, indices)
@@ -180,14 +199,23 @@ def test_half_precisions(dtype, route):
 
 
 WRONG = [
-    ((5, 5), (2,), "non-empty 3D or 4D"), ((2, 3, 5, 5), (2, 0), "stride should not be zero"),
-    ((2, 3, 5, 5), (2, 1, 2), "pad should be at most half of effective kernel size, but got pad=2, kernel_size=2 and dilation=1"),
+    ((5, 5), (2,), "non-empty 3D or 4D"),
+    ((2, 3, 5, 5), (2, 0), "stride should not be zero"),
+    (
+        (2, 3, 5, 5),
+        (2, 1, 2),
+        "pad should be at most half of effective kernel size, but got pad=2, kernel_size=2 and dilation=1",
+    ),
     ((2, 3, 5, 5), (2, 1, -1), "pad must be non-negative, but got pad: -1"),
     ((2, 3, 5, 5), (2, 1, 0, 0), "dilation should be greater than zero"),
     ((2, 3, 5, 5), (7,), r"Given input size: \(3x5x5\). Calculated output size: \(3x0x0\). Output size is too small"),
     ((2, 3, 5, 5), ((2, 2, 2),), "max_pool2d: kernel_size must either be a single int, or a tuple of two ints"),
     ((2, 3, 5, 5), (2, (1, 1, 1)), "max_pool2d: stride must either be omitted, a single int, or a tuple of two ints"),
-    ((2, 0, 5, 5), (2,), r"Expected 3D or 4D \(batch mode\) tensor with optional 0 dim batch size for input, but got:\[2, 0, 5, 5\]"),
+    (
+        (2, 0, 5, 5),
+        (2,),
+        r"Expected 3D or 4D \(batch mode\) tensor with optional 0 dim batch size for input, but got:\[2, 0, 5, 5\]",
+    ),
 ]
 
 
@@ -213,7 +241,13 @@ def test_threads_do_not_show(monkeypatch):
         monkeypatch.setattr(parallel, "_threads", threads)
         monkeypatch.setattr(pool, "GRAIN", 1)
         values, places = pool.max_pool(2, x, 3, 2, 1)
-        now = values, places, pool.max_pool_grad(2, values, places, x.shape), pool.avg_pool(2, x, 3, 2, 1), pool.avg_pool_grad(2, values, x.shape, 3, 2, 1)
+        now = (
+            values,
+            places,
+            pool.max_pool_grad(2, values, places, x.shape),
+            pool.avg_pool(2, x, 3, 2, 1),
+            pool.avg_pool_grad(2, values, x.shape, 3, 2, 1),
+        )
         for one, other in zip(now, expected or now, strict=True):
             np.testing.assert_array_equal(one, other)
         expected = now
