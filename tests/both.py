@@ -2,7 +2,8 @@
 
 A program is text that is run with `T` (the framework), the leaves `x` (3, 4), `y` (4,), `m` (4, 3), `v` (2, 3, 4) and
 `s` (0-d), which require grad, the constant `c` (3, 4) and the index tensor `i`. What it leaves in `r` (a tensor, or
-anything made of tensors, numbers and text) is compared, and so are the graph behind it, the leaves' gradients and versions, warnings, and errors.
+anything made of tensors, numbers and text) is compared, and so are the graph behind it, the leaves'
+gradients and versions, warnings, and errors.
 """
 
 import contextlib

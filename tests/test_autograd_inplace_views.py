@@ -234,7 +234,25 @@ a = x * 2 | b = a[0][1:] | r = [b._base is a, b._is_view(), b._version]
 
 FAMILY = [
     f"a = x * 2 - 1 | a = a.{call} | (a * c.reshape(a.shape)).sum().backward() | r = a".replace(" | ", "\n")
-    for call in ["abs_()", "acos_()", "add_(y)", "addcdiv_(c,y,value=.5)", "addcmul_(c,y)", "asin_()", "asinh_()", "atan_()", "atan2_(y)", "ceil_()", "clamp_(0,.5)", "clamp_min_(0)", "clamp_max_(.3)", "copy_(y)", "copysign_(y)", "cos_()", "cosh_()", "cumprod_(0)", "cumsum_(1)", "digamma_()", "div_(y)", "erf_()", "erfc_()", "erfinv_()", "exp_()", "exp2_()", "expm1_()", "fill_(s)", "fill_(2.)", "floor_()", "floor_divide_(y)", "fmod_(.3)", "frac_()", "hypot_(y)", "index_add_(0,i,c[:2])", "index_copy_(0,i,c[:2])", "index_fill_(0,i,0.)", "index_put_((i,i),y[:2])", "lerp_(c,.3)", "lgamma_()", "log_()", "log10_()", "log1p_()", "log2_()", "logit_(.1)", "masked_fill_(c>.5,1.)", "masked_scatter_(c>.5,v)", "mul_(y)", "mul_(2)", "nan_to_num_()", "neg_()", "negative_()", "pow_(2)", "pow_(y)", "put_(i,y[:2])", "reciprocal_()", "relu_()", "remainder_(.3)", "round_()", "rsqrt_()", "scatter_(1,i[None].expand(3,2),0.)", "scatter_(1,i[None].expand(3,2),c[:,:2])", "scatter_add_(1,i[None].expand(3,2),c)", "sigmoid_()", "sign_()", "sgn_()", "sin_()", "sinc_()", "sinh_()", "sqrt_()", "square_()", "sub_(y)", "subtract_(y)", "swapaxes_(0,1)", "swapdims_(0,1)", "t_()", "tan_()", "tanh_()", "transpose_(0,1)", "tril_()", "triu_()", "trunc_()", "true_divide_(y)", "unsqueeze_(1)", "xlogy_(c)", "zero_()", "fill_diagonal_(0.)", "fix_()", "float_power_(2)", "multiply_(y)", "divide_(y)", "logical_not_()", "gt_(0)", "eq_(0)", "ge_(y)", "renorm_(2,0,.5)", "squeeze_()", "resize_(4,3)", "ldexp_(i[0])", "acosh_()", "atanh_()", "i0_()", "bernoulli_(.5)", "uniform_()", "normal_()", "exponential_()", "index_reduce_(0,i,c[:2],'amax')", "scatter_reduce_(1,i[None].expand(3,2),c[:,:2],'sum')", "mvlgamma_(2)", "arctan_()", "clip_(0,1)"]
+    for call in [
+        "abs_()", "acos_()", "add_(y)", "addcdiv_(c,y,value=.5)", "addcmul_(c,y)", "asin_()", "asinh_()", "atan_()",
+        "atan2_(y)", "ceil_()", "clamp_(0,.5)", "clamp_min_(0)", "clamp_max_(.3)", "copy_(y)", "copysign_(y)",
+        "cos_()", "cosh_()", "cumprod_(0)", "cumsum_(1)", "digamma_()", "div_(y)", "erf_()", "erfc_()", "erfinv_()",
+        "exp_()", "exp2_()", "expm1_()", "fill_(s)", "fill_(2.)", "floor_()", "floor_divide_(y)", "fmod_(.3)",
+        "frac_()", "hypot_(y)", "index_add_(0,i,c[:2])", "index_copy_(0,i,c[:2])", "index_fill_(0,i,0.)",
+        "index_put_((i,i),y[:2])", "lerp_(c,.3)", "lgamma_()", "log_()", "log10_()", "log1p_()", "log2_()",
+        "logit_(.1)", "masked_fill_(c>.5,1.)", "masked_scatter_(c>.5,v)", "mul_(y)", "mul_(2)", "nan_to_num_()",
+        "neg_()", "negative_()", "pow_(2)", "pow_(y)", "put_(i,y[:2])", "reciprocal_()", "relu_()", "remainder_(.3)",
+        "round_()", "rsqrt_()", "scatter_(1,i[None].expand(3,2),0.)", "scatter_(1,i[None].expand(3,2),c[:,:2])",
+        "scatter_add_(1,i[None].expand(3,2),c)", "sigmoid_()", "sign_()", "sgn_()", "sin_()", "sinc_()", "sinh_()",
+        "sqrt_()", "square_()", "sub_(y)", "subtract_(y)", "swapaxes_(0,1)", "swapdims_(0,1)", "t_()", "tan_()",
+        "tanh_()", "transpose_(0,1)", "tril_()", "triu_()", "trunc_()", "true_divide_(y)", "unsqueeze_(1)",
+        "xlogy_(c)", "zero_()", "fill_diagonal_(0.)", "fix_()", "float_power_(2)", "multiply_(y)", "divide_(y)",
+        "logical_not_()", "gt_(0)", "eq_(0)", "ge_(y)", "renorm_(2,0,.5)", "squeeze_()", "resize_(4,3)",
+        "ldexp_(i[0])", "acosh_()", "atanh_()", "i0_()", "bernoulli_(.5)", "uniform_()", "normal_()",
+        "exponential_()", "index_reduce_(0,i,c[:2],'amax')", "scatter_reduce_(1,i[None].expand(3,2),c[:,:2],'sum')",
+        "mvlgamma_(2)", "arctan_()", "clip_(0,1)",
+    ]
 ]
 
 
