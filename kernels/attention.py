@@ -4,6 +4,7 @@ computes."""
 import numpy as np
 
 from .half import in_float32
+from .linalg import matmul
 
 
 @in_float32
@@ -12,7 +13,7 @@ def attention(query, key, value, attn_mask=None, is_causal=False, scale=1.0):
 
     A row that may look at nothing has weights 0.
     """
-    scores = np.matmul(query * query.dtype.type(scale), key.swapaxes(-1, -2))
+    scores = matmul(query * query.dtype.type(scale), key.swapaxes(-1, -2))
     if is_causal:
         later = np.arange(scores.shape[-1]) > np.arange(scores.shape[-2])[:, None]
         np.copyto(scores, -np.inf, where=later)
@@ -30,7 +31,7 @@ def attention(query, key, value, attn_mask=None, is_causal=False, scale=1.0):
     if attn_mask is not None:
         np.copyto(total, 1, where=total == 0)
     weights /= total
-    return np.matmul(weights, value), weights
+    return matmul(weights, value), weights
 
 
 @in_float32
@@ -38,14 +39,14 @@ def attention_backward(grad, query, key, value, weights, scale, mask=(True, True
     """The gradients (dquery, dkey, dvalue) of `attention`; None where `mask` is False."""
     d_query = d_key = d_value = None
     if mask[2]:
-        d_value = np.matmul(weights.swapaxes(-1, -2), grad)
+        d_value = matmul(weights.swapaxes(-1, -2), grad)
     if mask[0] or mask[1]:
-        d = np.matmul(grad, value.swapaxes(-1, -2))
+        d = matmul(grad, value.swapaxes(-1, -2))
         d -= (d * weights).sum(-1, keepdims=True)
         d *= weights
         d *= d.dtype.type(scale)
         if mask[0]:
-            d_query = np.matmul(d, key)
+            d_query = matmul(d, key)
         if mask[1]:
-            d_key = np.matmul(d.swapaxes(-1, -2), query)
+            d_key = matmul(d.swapaxes(-1, -2), query)
     return d_query, d_key, d_value
