@@ -13,7 +13,7 @@ from minitorch.kernels import parallel
 
 import minitorch
 from minitorch import optim
-from minitorch.optim import per_parameter
+from minitorch.optim import lbfgs, per_parameter
 
 torch = pytest.importorskip("torch")
 
@@ -191,6 +191,57 @@ def test_trajectory(name):
                 pair.their_optimizer.load_state_dict(to_torch(ours))
                 pair.our_optimizer.load_state_dict(arrays(theirs))
                 pair.compare(f"{name} {kwargs} loaded", **tolerances)
+
+
+def test_line_search():
+    for seed in range(150):
+        line_search(seed)
+
+
+def line_search(seed):
+    """L-BFGS's search beside torch's, along a random curve with many minima: where it looks, what it settles for."""
+    from torch.optim.lbfgs import _cubic_interpolate, _strong_wolfe
+
+    random = np.random.default_rng(seed)
+    heights, widths, shifts = random.standard_normal((3, 4))
+    stretch = 10.0 ** random.uniform(-2, 2)
+    along = random.standard_normal(2)
+
+    def curve(t):  # a value, and a gradient whose product with the direction is the slope
+        phases = widths * t / stretch + shifts
+        value = (heights * np.sin(phases)).sum() + 0.05 * (t / stretch) ** 2
+        slope = (heights * widths * np.cos(phases)).sum() / stretch + 0.1 * t / stretch**2
+        return float(value), along * slope / (along @ along)
+
+    f, g = curve(0.0)
+    if g @ along >= 0:
+        return
+    looked_at = {"ours": [], "theirs": []}
+
+    def ours(t):
+        looked_at["ours"].append(float(t))
+        return curve(float(t))
+
+    def theirs(x, t, d):
+        looked_at["theirs"].append(float(t))
+        value, gradient = curve(float(t))
+        return value, torch.tensor(gradient)
+
+    options = [{}, {"max_ls": int(random.integers(1, 8))}, {"c1": 0.3, "c2": 0.4}, {"tolerance_change": 0.3}][seed % 4]
+    begin = float(random.choice([0.1, 1.0, 10.0]))
+    d = torch.tensor(along)
+    their = _strong_wolfe(theirs, None, begin, d, f, torch.tensor(g), torch.tensor(g).dot(d), **options)
+    our = lbfgs.strong_wolfe(ours, begin, along, f, g, g.dot(along), **options)
+    assert looked_at["ours"] == pytest.approx(looked_at["theirs"], rel=1e-9), seed
+    assert our[3] == their[3]
+    assert [our[0], float(our[2])] == pytest.approx([their[0], float(their[2])], rel=1e-9)
+    np.testing.assert_allclose(our[1], their[1].numpy(), rtol=1e-9, atol=1e-12)
+
+    x1, f1, x2, f2, g1, g2 = random.standard_normal(6)
+    for bounds in (None, (min(x1, x2) - 0.1, max(x1, x2) + 10)):
+        one = lbfgs.cubic_interpolate(x1, f1, g1, x2, f2, g2, bounds)
+        other = _cubic_interpolate(x1, f1, torch.tensor(g1), x2, f2, torch.tensor(g2), bounds)
+        assert float(one) == pytest.approx(float(other), rel=1e-12)
 
 
 @pytest.mark.parametrize("name", FORMULAS)

@@ -1,7 +1,8 @@
 """autocast: a dispatch mode that casts what operators are given (torch/amp/autocast_mode.py, aten/autocast_mode.h).
 
 The operator table's `autocast` column says how: "lower" (matrix products and convolutions: in the chosen low precision),
-"fp32" (losses and the like: in float32), "fp32_cuda" (so on a GPU only), "widest" (in the widest type among the inputs),
+"fp32" (losses and the like: in float32), "fp32_cpu" and "fp32_cuda" (so on one of them only), "widest" (in
+the widest type among the inputs),
 "banned" (refused on a GPU; float32 on the CPU). Operators without an entry run in whatever type they are given.
 """
 
@@ -46,7 +47,7 @@ class _Autocast:
     def target(self, policy: str, name: str, args: tuple, kwargs: dict) -> dtypes.dtype | None:
         if policy == "lower":
             return self.dtype
-        if policy == "fp32" or (policy == "fp32_cuda" and self.device_type == "cuda"):
+        if policy in ("fp32", f"fp32_{self.device_type}"):
             return dtypes.float32
         if policy == "banned":
             if self.device_type == "cuda":

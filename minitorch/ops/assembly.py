@@ -69,7 +69,7 @@ def diagflat(input: Any, offset: int = 0) -> Any:
     return diag_embed(reshape(input, (-1,)), offset)
 
 
-@composite()
+@composite(autocast="fp32_cpu")
 def trace(input: Any) -> Any:
     """The sum of a matrix's diagonal."""
     if input.ndim != 2:

@@ -67,7 +67,7 @@ def _shrunk(grad: Any, input: Any, lambd: Any) -> Any:
     return where((input >= -lambd) & (input <= lambd), zeros_like(grad), grad)
 
 
-@composite()
+@composite(autocast="lower")
 def prelu(input: Any, weight: Any) -> Any:
     """x above 0, `weight * x` below; one weight, or one for each channel (dimension 1)."""
     if weight.dim() not in (0, 1):

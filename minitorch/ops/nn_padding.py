@@ -200,7 +200,7 @@ def affine_grid(theta: Any, size: Any, align_corners: bool = False) -> Any:
     return matmul(base.expand(n, -1, -1), theta.transpose(1, 2)).view(n, *spatial, len(spatial))
 
 
-@composite(as_method=False)
+@composite(as_method=False, autocast="fp32_cpu")
 def grid_sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
     """Values of input (N, C, *size) at the places of grid (N, *out, d), coordinates from -1 to 1, x first.
 

@@ -31,6 +31,7 @@ def _gather_row(nd: int) -> Any:
 
 def _max_row(name: str, nd: int, kernel: Any, node: str) -> Any:
     return op(name, _for(nd, kernel), function=False, returns=("values", "indices"), shaped=True, node=node,
+              autocast="fp32_cpu" if nd == 3 or "fractional" in name else None,
               input=lambda grad, indices, input_shape: _scatter[nd](grad, indices, input_shape))
 
 
@@ -52,6 +53,7 @@ fractional_max_pool: Table = {
 
 def _unpool_row(nd: int) -> Any:
     return op(f"max_unpool{nd}d", _for(nd, kernels.max_unpool), function=False, node=f"MaxUnpool{nd}DBackward0",
+              autocast="fp32_cpu",
               input=lambda grad, indices: _gather[nd](grad, indices))
 
 

@@ -15,6 +15,9 @@ __all__ = [
 ]
 
 
+in_float32_on_the_cpu = composite(function=False, as_method=False, autocast="fp32_cpu")
+
+
 def _max_pool(nd):
     rows = {1: ops.max_pool1d_with_indices, **ops.max_pool}
     row = rows[nd]
@@ -75,7 +78,7 @@ def avg_pool2d(
     return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@composite(function=False, as_method=False)
+@in_float32_on_the_cpu
 def avg_pool3d(
     input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
 ):
@@ -94,6 +97,7 @@ def adaptive_avg_pool2d(input, output_size):
     return ops.adaptive_mean(2, input, _fitting(input, output_size))
 
 
+@in_float32_on_the_cpu
 def adaptive_avg_pool3d(input, output_size):
     """The means of as many windows as `output_size` says; None keeps the input's size."""
     return ops.adaptive_mean(3, input, _fitting(input, output_size))
