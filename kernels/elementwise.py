@@ -208,3 +208,7 @@ def _both_tensors(name, ufunc):
 logical_and = _both_tensors("logical_and", np.logical_and)
 logical_or = _both_tensors("logical_or", np.logical_or)
 logical_xor = _both_tensors("logical_xor", np.logical_xor)
+
+
+def square(input):
+    return np.square(input.astype(np.int64) if input.dtype.kind == "b" else input)

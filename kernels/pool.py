@@ -362,7 +362,7 @@ def fractional_max_pool(nd, input, kernel_size, output_size, random_samples):
     planes = input.reshape(-1, *size) if input.size else input.reshape(0, *size)
     samples = random_samples.reshape(-1, nd)
     results = []
-    for plane, u in zip(planes, samples, strict=True):
+    for plane, u in zip(planes, samples, strict=False):  # a plane without a batch asks for one row more (torch does)
         windows = []
         for d, (s, o, k) in enumerate(zip(size, out, kernel, strict=True)):
             a = (s - k) / (o - 1) if o > 1 else 0.0

@@ -207,7 +207,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
         expand(reshape(x, (*[1] * i, x.numel(), *[1] * (len(xs) - 1 - i))), shape) for i, x in enumerate(xs)
     ]
     if swap:
-        grids = [transpose(g, 0, 1) for g in grids]
         grids[:2] = grids[1], grids[0]
     return tuple(grids)
 
@@ -310,10 +309,10 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    if n == 0:
+        return input.clone()
     parts = [x for x in (prepend, input, append) if x is not None]
     x = cat(parts, dim) if len(parts) > 1 else input
-    if n == 0:
-        return x.clone() if x is input else x
     d = check_dim(dim, x.ndim)
     for _ in range(n if n < x.shape[d] else x.shape[d]):
         m = x.shape[d]

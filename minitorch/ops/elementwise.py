@@ -149,7 +149,7 @@ def pow_(self: Tensor, exponent: Any) -> Tensor:
 
 Tensor.__pow__ = pow  # type: ignore[method-assign, assignment]
 Tensor.__rpow__ = lambda self, other: pow(other, self)  # type: ignore[attr-defined]
-square = op("square", np.square, inplace=True, input=lambda grad, input: grad * (2 * input), node="PowBackward0")
+square = op("square", kernels.square, inplace=True, input=lambda grad, input: grad * (2 * input), node="PowBackward0")
 sqrt = op("sqrt", np.sqrt, promote="float", inplace=True, input=lambda grad, result: grad / (2 * result))
 rsqrt = op("rsqrt", kernels.rsqrt, promote="float", inplace=True,
            input=lambda grad, result: -0.5 * grad * result * result * result)

@@ -317,7 +317,7 @@ index_copy = op("index_copy", kernels.index_copy, autocast="widest", inplace=Tru
                 reshape(index_select(grad, dim, index), source.shape))
 index_fill = op("index_fill", kernels.index_fill, inplace=True, inputs=("input", "value"),
                 input=lambda grad, dim, index: index_fill(grad, dim, index, 0),
-                value=lambda grad, dim, index: index_select(grad, dim, index))
+                value=lambda grad, dim, index: sum_to(grad - index_fill(grad, dim, index, 0), ()))
 
 # ---- masks --------------------------------------------------------------------------------------------------------
 

@@ -98,12 +98,12 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: An
 
 _var = op("var_", kernels.var, function=False, node="VarBackward0",
           input=lambda grad, input, dim, correction, keepdim: restore(grad, input.shape, dim, keepdim)
-          * ((input - mean(input, dim, True)) * (2.0 / _freedom(input, dim, correction))))
+          * ((input - mean(input, dim, True)) * (2.0 / np.float64(_freedom(input, dim, correction)))))
 
 
 def _freedom(input: Any, dim: Any, correction: Any) -> Any:
     n = count(input.shape, dim) - correction
-    return n if n > 0 else float("nan")
+    return n if n > 0 else 0.0
 
 
 def _std(input: Any, dim: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
@@ -120,7 +120,7 @@ def _std_gradient(grad: Any, input: Any, dim: Any, correction: Any, keepdim: boo
     slope = grad / (result * 2)
     slope = where(result == 0, zeros_like(slope), slope)
     return restore(slope, input.shape, dim, keepdim) * (
-        (input - mean(input, dim, True)) * (2.0 / _freedom(input, dim, correction))
+        (input - mean(input, dim, True)) * (2.0 / np.float64(_freedom(input, dim, correction)))
     )
 
 
@@ -289,7 +289,7 @@ _vector_norm = op("linalg_vector_norm", kernels.norm, as_method=False, function=
 def _norm_gradient(grad: Any, input: Any, ord: float, dim: Any, keepdim: bool, result: Any) -> Any:
     grad, norm = restore(grad, input.shape, dim, keepdim), _keep(result, input, dim, keepdim)
     if ord == 0:
-        return grad * 0
+        return None  # a count: no gradient, as in torch
     if ord == 1:
         return grad * sgn(input)
     if ord == 2:
