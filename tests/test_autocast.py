@@ -215,3 +215,24 @@ def test_custom_function(framework):
     assert out.dtype == f.bfloat16
     out.float().sum().backward()
     assert seen == ["torch.bfloat16"] and a.grad.dtype == f.float32
+
+
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_checkpoint_recomputes_in_the_precision_of_its_forward(use_reentrant):
+    """Also when the backward pass runs after the region has ended."""
+    import minitorch
+    from minitorch.utils.checkpoint import checkpoint
+
+    seen = []
+
+    def function(x):
+        y = x @ x
+        seen.append(str(y.dtype))
+        return y.float().sum()
+
+    x = minitorch.ones(2, 2, requires_grad=True)
+    with minitorch.autocast("cpu"):
+        out = checkpoint(function, x, use_reentrant=use_reentrant)
+    out.backward()
+    assert seen == ["torch.bfloat16", "torch.bfloat16"]
+    assert x.grad.dtype is minitorch.float32

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.function import Function
-from ..autograd.grad_mode import enable_grad
+from ..autograd.grad_mode import door, enable_grad
 from ..autograd.saved import saved_tensors_hooks
 from ..autograd.variable import backward_all
 from ..dispatch import thread
@@ -32,9 +32,11 @@ def _as_in_forward(rng: Any, modes: tuple):
     if rng is not None:
         set_rng_state(rng)
     thread.modes = modes
+    door.count(+1)  # the region itself may have ended
     try:
         yield
     finally:
+        door.count(-1)
         thread.modes = now_modes
         if rng is not None:
             set_rng_state(now_rng)
