@@ -5,6 +5,7 @@ import numpy as np
 
 from .half import in_float32
 from .linalg import matmul
+from .reductions import max_over, sum_over
 
 
 @in_float32
@@ -22,12 +23,13 @@ def attention(query, key, value, attn_mask=None, is_causal=False, scale=1.0):
             np.copyto(scores, -np.inf, where=~attn_mask)
         else:
             scores = scores + attn_mask
-    top = scores.max(-1, keepdims=True, initial=-np.inf)
+    last = scores.ndim - 1
+    top = max_over(scores, last) if scores.size else scores.max(-1, keepdims=True, initial=-np.inf)
     if is_causal or attn_mask is not None:
         np.copyto(top, 0, where=np.isneginf(top))
     scores -= top
     weights = np.exp(scores, out=scores)
-    total = weights.sum(-1, keepdims=True)
+    total = sum_over(weights, (last,), True)
     if attn_mask is not None:
         np.copyto(total, 1, where=total == 0)
     weights /= total
@@ -42,7 +44,7 @@ def attention_backward(grad, query, key, value, weights, scale, mask=(True, True
         d_value = matmul(weights.swapaxes(-1, -2), grad)
     if mask[0] or mask[1]:
         d = matmul(grad, value.swapaxes(-1, -2))
-        d -= (d * weights).sum(-1, keepdims=True)
+        d -= sum_over(d * weights, (d.ndim - 1,), True)
         d *= weights
         d *= d.dtype.type(scale)
         if mask[0]:

@@ -6,7 +6,8 @@ accumulates in float32 and is rounded once."""
 import numpy as np
 
 from .half import widen
-from .reductions import sum_over
+from .parallel import FLOATS
+from .reductions import max_over, sum_over
 
 
 def axes(dim, ndim):
@@ -99,6 +100,9 @@ def _refuse_empty(input, where, name, dim_given=True):
 def amax(input, dim=(), keepdim=False):
     where = axes(dim, input.ndim)
     _refuse_empty(input, where, "amax", dim not in (None, ()))
+    if where == (input.ndim - 1,) and input.dtype in FLOATS:
+        top = max_over(input, where[0])
+        return top if keepdim else top.reshape(top.shape[:-1])
     return np.max(input, axis=where, keepdims=keepdim) if where else input.copy()
 
 
@@ -144,11 +148,11 @@ def _arg(function, name):
 
 
 def _argmax(x, axis=None, keepdims=False):
-    return np.argmax(_ordered(x), axis=axis, keepdims=keepdims)
+    return _ordered(x).argmax(axis=axis, keepdims=keepdims)
 
 
 def _argmin(x, axis=None, keepdims=False):
-    return np.argmin(_ordered(x), axis=axis, keepdims=keepdims)
+    return _ordered(x).argmin(axis=axis, keepdims=keepdims)
 
 
 def _ordered(x):

@@ -6,6 +6,7 @@ rows inexact.  A matrix-vector product with a vector of ones is the same sum, by
 fast and with several running sums, which is also more exact.  inf and nan come out the same, since `1 * x` is x.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -47,11 +48,10 @@ def sum_over(array, axes=None, keepdims=False):
     if not axes:
         return array.copy()
     if len(shape) == 2:
-        total = _columns(array) if axes[0] == 0 else _rows(array)
-        if not keepdims:
-            return total
-    else:
-        total = _by_runs(array, axes)
+        if axes[0] == 0:
+            return _columns(array)[None] if keepdims else _columns(array)
+        return _rows(array)[:, None] if keepdims else _rows(array)
+    total = _by_runs(array, axes)
     if keepdims:
         return total.reshape([1 if axis in axes else size for axis, size in enumerate(shape)])
     return total.reshape([size for axis, size in enumerate(shape) if axis not in axes])
@@ -108,6 +108,24 @@ def _middle(x):
     run_slices(lambda start, stop: np.matmul(_ones[x.dtype][:r], x[start:stop], out=out[start:stop]),
                a, grain=COMPILE_FROM // (r * b) + 1)
     return out
+
+
+def max_over(array, axis):
+    """The maximum along an axis, which is kept; nan where there is one.
+
+    NumPy finds the place of the greatest in short rows several times faster than the greatest itself."""
+    if axis != array.ndim - 1 or type(array) is not np.ndarray or not array.flags.c_contiguous or not array.size:
+        return np.maximum.reduce(array, axis, None, None, True)
+    rows = array.reshape(-1, array.shape[-1])
+    m, n = rows.shape
+    places = rows.argmax(1)
+    places += _starts(m, n) if m <= LONGEST else np.arange(0, m * n, n)
+    return rows.reshape(-1).take(places).reshape(array.shape[:-1] + (1,))
+
+
+@functools.lru_cache(maxsize=64)
+def _starts(m, n):
+    return np.arange(0, m * n, n)
 
 
 def var_mean(array, axes=None, correction=1, keepdims=False):

@@ -12,7 +12,7 @@ import numpy as np
 from .fused import BLOCK, FLOAT32, exp, from_order_key, minus_both, order_key
 from .half import in_float32
 from .parallel import COMPILE_FROM, FLOATS, GRAIN, compiled, pays, plain, run_slices
-from .reductions import sum_over
+from .reductions import max_over, sum_over
 
 ROWS_FROM = max(1, COMPILE_FROM // 2)  # NumPy needs more passes here than elsewhere: compiling pays earlier
 
@@ -54,7 +54,7 @@ def softmax(input, dim):
 
 
 def _softmax(x, axis):
-    result = np.exp(x - x.max(axis=axis, keepdims=True))
+    result = np.exp(x - max_over(x, axis))
     result /= sum_over(result, (axis,), True)
     return result
 
@@ -122,7 +122,7 @@ def small_log_softmax(input, dim):
 
 
 def _log_softmax(x, axis):
-    result = x - np.maximum.reduce(x, axis, None, None, True)
+    result = x - max_over(x, axis)
     result -= np.log(sum_over(np.exp(result), (axis,), True))
     return result
 
@@ -170,7 +170,7 @@ def logsumexp(input, dim, keepdim=False):
         return input.copy()
     if input.size == 0:
         return np.log(np.exp(input).sum(axis=dim, keepdims=keepdim))
-    top = input.max(axis=dim, keepdims=True)
+    top = max_over(input, dim % input.ndim) if isinstance(dim, int) else input.max(axis=dim, keepdims=True)
     top = np.where(np.isinf(top), np.zeros_like(top), top)
     result = np.log(np.exp(input - top).sum(axis=dim, keepdims=True)) + top
     return result if keepdim else result.squeeze(dim)
