@@ -163,19 +163,44 @@ def max_pool(nd, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mo
     floating = x.dtype.kind not in "iu"
     lowest = -np.inf if floating else np.iinfo(x.dtype).min
     tap_indices, first = _tap_indices(*windows[:6])
-    with_nan = floating and x.size and bool(np.isnan(np.max(x)))
     x = _with_border(x, windows, lowest)
-    values = np.full_like(x, lowest, shape=(len(x), *windows.out))
+    values = _greatest(x, windows)
     indices = np.empty_like(x, shape=values.shape, dtype=np.int64)
-    indices[...] = first  # of a window that holds nothing but -inf
-    for tap, index in zip(windows.taps, tap_indices, strict=True):
-        candidate = x[tap]
-        better = candidate > values
-        if with_nan:
-            better |= candidate != candidate
-        np.copyto(values, candidate, where=better)
-        np.copyto(indices, np.asarray(index, like=indices), where=better)
+    if floating and x.size and bool(np.isnan(values.max())):
+        indices[...] = first
+        best = np.full_like(values, lowest)
+        for tap, index in zip(windows.taps, tap_indices, strict=True):
+            candidate = x[tap]
+            better = (candidate > best) | (candidate != candidate)
+            np.copyto(best, candidate, where=better)
+            np.copyto(indices, np.asarray(index, like=indices), where=better)
+    else:
+        *others, last = zip(windows.taps, tap_indices, strict=True)
+        indices[...] = last[1]
+        for tap, index in reversed(others):  # backwards, so that the first of equals has the last word
+            np.copyto(indices, np.asarray(index, like=indices), where=x[tap] == values)
+        if any(map(any, windows.border)):  # a window that holds nothing but what the border is made of
+            np.copyto(indices, np.asarray(first, like=indices), where=values == lowest)
     return narrow(values.reshape(shape), input.dtype), indices.reshape(shape)
+
+
+def _greatest(x, windows):
+    """The maximum of each window of planes with their border; nan counts as the largest."""
+    first, *others = windows.taps
+    values = np.array(x[first], like=x)
+    for tap in others:
+        np.maximum(values, x[tap], out=values)
+    return values
+
+
+def max_pool_values(nd, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+    """The first result of `max_pool` alone: what a program that takes no gradient needs."""
+    windows = _arguments(f"max_pool{nd}d", nd, input.shape, kernel_size, stride, padding, dilation, ceil_mode)
+    x = _planes(input, nd)
+    if x.dtype.itemsize == 2 or _pays(x, windows):
+        return max_pool(nd, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+    x = _with_border(x, windows, -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min)
+    return _greatest(x, windows).reshape(input.shape[:-nd] + windows.out)
 
 
 def max_pool_grad(nd, grad, indices, input_shape):

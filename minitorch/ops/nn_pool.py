@@ -7,7 +7,7 @@ from there (`_gather`). Every row here exists for one, two and three spatial dim
 import functools
 from typing import Any
 
-from ..dispatch import Tensor, composite, op
+from ..dispatch import Tensor, composite, op, thread
 from ..kernels import pool as kernels
 from .nn_common import tuple_of
 
@@ -29,12 +29,13 @@ def _gather_row(nd: int) -> Any:
               input=lambda grad, indices, input_shape: _scatter[nd](grad, indices, input_shape))
 
 
-def _max_row(name: str, nd: int, kernel: Any, node: str) -> Any:
-    return op(name, _for(nd, kernel), function=False, returns=("values", "indices"), shaped=True, node=node,
+def _max_row(name: str, nd: int, kernel: Any, node: str, **results: tuple) -> Any:
+    return op(name, _for(nd, kernel), function=False, shaped=True, node=node, **(results or _WITH_INDICES),
               autocast="fp32_cpu" if nd == 3 or "fractional" in name else None,
               input=lambda grad, indices, input_shape: _scatter[nd](grad, indices, input_shape))
 
 
+_WITH_INDICES: dict[str, tuple] = {"returns": ("values", "indices")}
 _scatter: Table = {nd: _scatter_row(nd) for nd in (1, 2, 3)}
 _gather: Table = {nd: _gather_row(nd) for nd in (1, 2, 3)}
 max_pool: Table = {
@@ -132,12 +133,17 @@ def _in_a_row(name: str, argument: str, value: Any, other: int) -> Any:
 
 
 def _max_pool(nd: int) -> Any:
-    row = max_pool[nd]
+    """Without asking for indices: kept for the backward pass where there will be one, else not even computed."""
+    recorded = _max_row(f"max_pool{nd}d_recorded", nd, kernels.max_pool, f"MaxPool{nd}DWithIndicesBackward0",
+                        hidden=("indices",))
+    values = op(f"max_pool{nd}d_values", _for(nd, kernels.max_pool_values), function=False,
+                autocast="fp32_cpu" if nd == 3 else None)
 
     def pool(
         input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
     ) -> Any:
-        return row(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+        row = recorded if thread.grad and input.requires_grad else values
+        return row(input, kernel_size, stride, padding, dilation, ceil_mode)
 
     pool.__name__ = f"max_pool{nd}d"
     pool.__doc__ = "The maximum of each window of input (N, C, *size) or (C, *size)."

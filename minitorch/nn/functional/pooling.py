@@ -19,15 +19,16 @@ in_float32_on_the_cpu = composite(function=False, as_method=False, autocast="fp3
 
 
 def _max_pool(nd):
-    rows = {1: ops.max_pool1d_with_indices, **ops.max_pool}
-    row = rows[nd]
+    row = {1: ops.max_pool1d_with_indices, **ops.max_pool}[nd]
+    values = {1: ops.max_pool1d, 2: ops.max_pool2d, 3: ops.max_pool3d}[nd]
 
     def with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         return row(input, kernel_size, stride, padding, dilation, ceil_mode)
 
     def pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-        result = row(input, kernel_size, stride, padding, dilation, ceil_mode)
-        return tuple(result) if return_indices else result[0]
+        if return_indices:
+            return tuple(row(input, kernel_size, stride, padding, dilation, ceil_mode))
+        return values(input, kernel_size, stride, padding, dilation, ceil_mode)
 
     pool.__doc__ = "The maximum of each window; with `return_indices` also where it was, in the flattened image."
     return _named(f"max_pool{nd}d", pool, with_indices)
