@@ -9,6 +9,7 @@ from typing import Any
 from ..dispatch import composite, door, op, thread, write_out
 from ..kernels import conv as kernels
 from ..kernels import unfold as blocks
+from ..tensor import wrap
 from .linalg import addmm, matmul, mm
 from .nn_common import tuple_of
 
@@ -124,7 +125,11 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
     ndim = array.ndim
     if weight._array.ndim == 2:
         if ndim == 2:
-            return mm(input, weight.t()) if bias is None else addmm(bias, input, weight.t())
+            if bias is None:
+                return mm(input, weight.t())
+            if not (thread.grad or door.special):  # nothing is recorded: no Tensor of the transposed weight is needed
+                return wrap(addmm.row.fast(bias._array, array, weight._array.T))
+            return addmm(bias, input, weight.t())
         if bias is not None and ndim and (array.flags.c_contiguous or ndim == 1):
             rows = addmm(bias, input.view(-1, array.shape[-1]), weight.t())
             return rows.view(*array.shape[:-1], weight._array.shape[0])

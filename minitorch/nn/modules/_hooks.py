@@ -14,7 +14,7 @@ from minitorch.utils.hooks import RemovableHandle
 
 
 class GlobalHooks:
-    """The hooks that run for every module; `any` is what `Module.__call__` asks."""
+    """The hooks that run for every module."""
 
     def __init__(self):
         self.forward_pre = OrderedDict()
@@ -27,9 +27,6 @@ class GlobalHooks:
         self.buffer_registration = OrderedDict()
         self.module_registration = OrderedDict()
         self.parameter_registration = OrderedDict()
-
-    def any(self):
-        return self.forward_pre or self.forward or self.backward_pre or self.backward
 
 
 everywhere = GlobalHooks()

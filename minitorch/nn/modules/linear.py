@@ -2,8 +2,8 @@
 
 import math
 
-from minitorch.nn import functional as F
 from minitorch.nn import init
+from minitorch.nn.functional import bilinear, linear
 from minitorch.nn.modules.lazy import LazyModuleMixin
 from minitorch.nn.modules.module import Module
 from minitorch.nn.parameter import Parameter, UninitializedParameter, empty
@@ -47,7 +47,12 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input):
-        return F.linear(input, self.weight, self.bias)
+        parameters = self._parameters
+        try:  # without asking `Module.__getattr__`
+            weight, bias = parameters["weight"], parameters["bias"]
+        except KeyError:  # made of other parameters: weight_norm, pruning, parametrizations
+            weight, bias = self.weight, self.bias
+        return linear(input, weight, bias)
 
     def extra_repr(self):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
@@ -81,7 +86,7 @@ class Bilinear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input1, input2):
-        return F.bilinear(input1, input2, self.weight, self.bias)
+        return bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self):
         return (

@@ -37,6 +37,10 @@ __all__ = [
     "_IncompatibleKeys",
 ]
 
+# What every call of every module asks, under names that are found fast
+_forward_pre_everywhere, _forward_everywhere = everywhere.forward_pre, everywhere.forward
+_backward_pre_everywhere, _backward_everywhere = everywhere.backward_pre, everywhere.backward
+
 
 class Module(Hookable, Stateful):
     """Base class of all neural network modules.
@@ -74,7 +78,10 @@ class Module(Hookable, Stateful):
             or self._forward_pre_hooks
             or self._backward_hooks
             or self._backward_pre_hooks
-            or everywhere.any()
+            or _forward_pre_everywhere
+            or _forward_everywhere
+            or _backward_pre_everywhere
+            or _backward_everywhere
         ):
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
