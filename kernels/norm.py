@@ -79,7 +79,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     return out.reshape(input.shape), mean.reshape(stats), rstd.reshape(stats)
 
 
-@in_float32
+@in_float32(keep=(1, 2))  # scale and shift may be float32 beside a half-precision input
 def layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight=None, bias=None, mask=ALL):
     """The gradients (dinput, dweight, dbias) of `layer_norm`; None where `mask` is False or the argument is missing."""
     columns = math.prod(normalized_shape)
@@ -128,7 +128,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     return out.reshape(input.shape), rstd.reshape(outer + (1,) * len(normalized_shape))
 
 
-@in_float32
+@in_float32(keep=(1,))
 def rms_norm_backward(grad, input, normalized_shape, rstd, weight=None, mask=(True, True)):
     """The gradients (dinput, dweight) of `rms_norm`: `dx = rstd * (d - xhat * mean(d * xhat))`."""
     columns = math.prod(normalized_shape)
@@ -168,7 +168,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     return out.reshape(input.shape), mean.reshape(n, num_groups), rstd.reshape(n, num_groups)
 
 
-@in_float32
+@in_float32(keep=(1, 2))
 def group_norm_backward(grad, input, mean, rstd, weight, num_groups, mask=ALL):
     """The gradients (dinput, dweight, dbias) of `group_norm`; None where `mask` is False."""
     n, c = input.shape[:2]
@@ -261,7 +261,7 @@ def _scale_and_shift(input, weight, bias, mean, rstd):
     return out.reshape(input.shape)
 
 
-@in_float32
+@in_float32(keep=(1, 2))
 def batch_norm_backward(grad, input, weight, mean, rstd, training=True, mask=ALL):
     """The gradients (dinput, dweight, dbias) of `batch_norm` with these statistics; None where `mask` is False.
 

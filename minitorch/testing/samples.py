@@ -100,6 +100,7 @@ def changed(sample, function, only_input=False):
             not isinstance(value, torch.Tensor)
             or (only_input and value is not sample.input)
             or not value.dtype.is_floating_point
+            or value.dtype.itemsize < 2  # of the eight-bit floats torch can only convert
         ):
             return value
         return function(value.detach()).clone().requires_grad_(value.requires_grad)
