@@ -73,7 +73,7 @@ def backward(row: Any, scope: dict) -> str:
             add(f"        if type({name}) is not SavedResult or {name}.counter.value != {expected}:")
             add("            return general(self, grads, differentiable, wanted)")
             add(f"        {name} = {name}.array")
-        elif name not in row.hidden and name != "input_shape":
+        elif name not in row.hidden and name not in row.shapes:
             add(f"    if isinstance({name}, Tensor):")
             add(f"        counter = {name}._counter")
             add(f"        if counter is not None and counter.value != {expected}:")
@@ -177,7 +177,8 @@ def forward(row: Any, scope: dict) -> str:
             test.append(f"{p}_needs")
         else:
             test.append(f"{p}._requires_grad")
-    add(f"    if ({' or '.join(test)}) and thread.grad:")
+    kept_apart = " and out.dtype.kind in 'fV'" if "dtype" in parameters else ""  # integers have no gradient
+    add(f"    if ({' or '.join(test)}) and thread.grad{kept_apart}:")
     add("        node = new(Node)")
     edges = [f"({p}._edge or leaf_edge({p}))" for p in inputs]
     if len(inputs) > 1 or pair:
@@ -195,11 +196,11 @@ def forward(row: Any, scope: dict) -> str:
             value = name
             if name == "result":
                 value = "SavedResult(t, 0)"
-            elif name == "input_shape":
-                value = f"{parameters[0]}_.shape"
+            elif name in row.shapes:
+                value = f"{parameters[row.shapes[name]]}_.shape"
             elif name in tensors or name in others:
                 watched.append(name)
-            always = len(users) == len(inputs) or name in row.hidden or name == "input_shape"
+            always = len(users) == len(inputs) or name in row.hidden or name in row.shapes
             saved.append(value if always else f"{value} if {' or '.join(users)} else None")
         add(f"        node.saved = [{', '.join(saved)}]")
         if watched:  # memory that was never written or viewed is at version 0

@@ -22,12 +22,13 @@ _LEAVES_FIRST = -(1 << 62)
 
 
 def run(
-    roots: list, gradients: list, keep_graph: bool, create_graph: bool, captures: dict | None = None
+    roots: list, gradients: list, keep_graph: bool, create_graph: bool, captures: dict | None = None,
+    accumulate: bool = False,
 ) -> dict:
     """Walk from `roots` (edges) with their `gradients` (Tensors or None).
 
-    captures: {node: {output number}} of the gradients to return; then only what leads to them is run, and leaves
-    accumulate only if they are not among them. Returns {(node, output number): gradient or None}."""
+    captures: {node: {output number}} of the gradients that are asked for; then only what leads to them is run. With
+    `accumulate` they end in `.grad`, else they are returned as {(node, output number): gradient or None}."""
     dependencies, order = _count_dependencies(roots)
     needed = None if captures is None else _leads_to(captures, order)
     captured: dict = {}
@@ -102,11 +103,12 @@ def run(
                 if node.tensor_hooks or node.retained or node.pre_hooks:
                     _run_hooks_before(node, grads, create_graph)
                 if captures is not None:
-                    for number in captures.get(node, ()):
-                        g = grads[number]
-                        captured[node, number] = g if create_graph or g is None else wrap(g)
-                    g = None
-                    if needed[node] is CAPTURE_ONLY:  # type: ignore[index]
+                    if not accumulate:
+                        for number in captures.get(node, ()):
+                            g = grads[number]
+                            captured[node, number] = g if create_graph or g is None else wrap(g)
+                        g = None
+                    if needed[node] is CAPTURE_ONLY and not (accumulate and type(node) is AccumulateGrad):  # type: ignore[index]
                         continue
                 if type(node) is not AccumulateGrad:
                     break

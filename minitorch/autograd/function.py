@@ -289,6 +289,7 @@ def _finish(node: FunctionCtx, inputs: list, outputs: list, recorded: bool) -> N
     node.saved = saved
     node._saved_versions = versions
     node._to_save = ()
+    node._dirty = ()  # an output, which knows the node: together they would be a cycle
 
 
 def rebase_custom(tensor: Tensor, node: FunctionCtx, number: int) -> None:

@@ -8,6 +8,7 @@ memory it was saved at, and lets go of it when the backward pass has used it.
 
 import itertools
 import sys
+import warnings
 import weakref
 from collections import OrderedDict
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import dtypes
-from ..tensor import Tensor, VersionCounter, wrap
+from ..tensor import Tensor, VersionCounter, strides_of, wrap
 from ..utils.hooks import RemovableHandle
 
 sequence = itertools.count().__next__
@@ -169,7 +170,7 @@ class OpNode(Node):
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
             f"{described} is at version {counter.value}; expected version {expected} instead. Hint: enable anomaly "
             "detection to find the operation that failed to compute its gradient, with "
-            "torch.autograd.set_detect_anomaly(True)."
+            "torch.autograd.set_detect_anomaly(True, check_nan=False)."
         )
 
     def apply(self, grads: list, differentiable: bool, wanted: Any = None) -> list:
@@ -290,7 +291,7 @@ class AccumulateGrad(Node):
             if before is not None:
                 variable._grad = before + grad
             else:
-                variable._grad = grad.clone()
+                variable._grad = wrap(np.empty_like(variable._array, dtype=grad._array.dtype)).copy_(grad)
         elif before is None:
             target = variable._array
             # torch keeps the incoming array when nobody else holds it and it lies in memory as the leaf does
@@ -303,19 +304,37 @@ class AccumulateGrad(Node):
             ):
                 copy = np.empty_like(target, dtype=grad.dtype)
                 copy[...] = grad
-                grad = copy
-            variable._grad = wrap(grad)
+                variable._grad = wrap(copy)
+                variable._grad._bump()
+            else:
+                variable._grad = wrap(grad)
         else:
             array = before._array
-            if array.dtype == grad.dtype:
+            if array.dtype == grad.dtype and 0 not in array.strides:
                 np.add(array, grad, out=array)
             else:
-                array[...] = array + grad
+                from ..dispatch import write
+
+                write(array, array + grad)
             before._bump()
+            if array.strides != variable._array.strides:
+                _check_layout(array, variable._array)
         after = variable._post_accumulate_hooks
         if after:
             for hook in list(after.values()):
                 hook(variable)
+
+
+def _check_layout(grad: Any, leaf: Any) -> None:
+    """Warn, as torch, of a gradient that lies in memory otherwise than its leaf does."""
+    expected = np.empty_like(leaf)  # a dense leaf's own strides, or contiguous
+    if any(n != 1 and s != e for n, s, e in zip(grad.shape, grad.strides, expected.strides, strict=True)):
+        warnings.warn(
+            "grad and param do not obey the gradient layout contract. This is not an error, but may impair "
+            f"performance.\ngrad.sizes() = {list(grad.shape)}, strides() = {list(strides_of(grad))}\nparam.sizes() = "
+            f"{list(leaf.shape)}, strides() = {list(strides_of(leaf))}",
+            stacklevel=2,
+        )
 
 
 def _references() -> tuple[int, int]:

@@ -1,6 +1,7 @@
 """What a tensor knows of the graph: the autograd half of Tensor's interface (torch/csrc/autograd/python_variable.cpp,
 torch/_tensor.py)."""
 
+import math
 import warnings
 import weakref
 from collections import OrderedDict
@@ -8,29 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor import Tensor, method, wrap
+from .. import dtypes
+from ..tensor import Size, Tensor, method, wrap
 from . import engine
 from .grad_mode import thread
-from .graph import RemovableHandle, add_hook, gradient_edge, leaf_edge
+from .graph import GradientEdge, RemovableHandle, add_hook, gradient_edge
 from .views import link, refresh
 
 
 def _get_requires_grad(self: Tensor) -> bool:
-    if self._base is not None:
-        refresh(self)
-    return self._requires_grad
+    base = self._base  # a view of what requires grad does so, too, even one that was made under no_grad
+    return self._requires_grad or (base is not None and base._requires_grad and self.dtype.is_floating_point)
 
 
 def _set_requires_grad(self: Tensor, value: bool) -> None:
     if not isinstance(value, bool):
         raise RuntimeError("requires_grad must be a bool")
     if self._edge is not None:
-        if not value:
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
-                "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
-            )
-        return
+        advice = (
+            " If you want to use a computed variable in a subgraph that doesn't require differentiation use "
+            "var_no_grad = var.detach()."
+        )
+        raise RuntimeError(f"you can only change requires_grad flags of leaf variables.{'' if value else advice}")
     if value and not self.dtype.is_floating_point:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     if value and self._inference and not thread.inference:
@@ -46,13 +46,19 @@ Tensor.requires_grad = property(  # type: ignore[assignment]
 @method()
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Set `requires_grad` in place, and return the tensor."""
-    self.requires_grad = requires_grad
+    if not isinstance(requires_grad, bool):
+        raise TypeError(
+            "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+            f"{type(requires_grad).__name__}"
+        )
+    if not (requires_grad and self._edge):  # what was computed requires grad already
+        self.requires_grad = requires_grad
     return self
 
 
 def _get_grad_fn(self: Tensor) -> Any:
     if self._base is not None:
-        refresh(self)
+        refresh(self, True)
     return None if self._edge is None else self._edge[0]
 
 
@@ -97,9 +103,8 @@ def _set_grad(self: Tensor, grad: Tensor | None) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     if grad.dtype is not self.dtype:
         raise RuntimeError(
-            "attempting to assign a gradient with dtype '" + str(grad.dtype).removeprefix("torch.") + "' to a tensor "
-            "with dtype '" + str(self.dtype).removeprefix("torch.") + "'. Please ensure that the gradient and the "
-            "tensor have the same dtype"
+            f"attempting to assign a gradient with dtype '{grad.dtype.name}' to a tensor with grad_dtype "
+            f"'{self.dtype.name}'. The gradient must match the tensor's grad_dtype, which is the tensor's dtype"
         )
     if grad.device != self.device:
         raise RuntimeError(
@@ -207,17 +212,13 @@ def backward(
     """Add the gradient of this tensor with respect to the graph's leaves (or to `inputs`) to their `.grad`.
 
     gradient: of the shape of this tensor; may be left out for a tensor of one element. RuntimeError as torch."""
-    if gradient is None and inputs is None and self._edge is not None and self._base is None:
+    if gradient is None and inputs is None and self._edge is not None and self._base is None and not create_graph:
         array = self._array
         if array.size == 1:  # the loss of a training step: nothing to check
             one = wrap(np.ones(array.shape, array.dtype) if type(array) is np.ndarray else array * 0 + 1)
-            engine.run([self._edge], [one], create_graph if retain_graph is None else retain_graph, create_graph)
+            engine.run([self._edge], [one], bool(retain_graph), False)
             return
     backward_all(self, gradient, retain_graph, create_graph, inputs=inputs)
-
-
-def _as_tuple(x: Any) -> tuple:
-    return (x,) if isinstance(x, Tensor) or x is None or not hasattr(x, "__iter__") else tuple(x)
 
 
 def backward_all(
@@ -229,25 +230,34 @@ def backward_all(
     inputs: Any = None,
 ) -> None:
     """`autograd.backward`: the sum of the gradients of all `tensors`, added to the leaves' (or `inputs`') `.grad`."""
+    if grad_variables is not None:
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only "
+                "use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    inputs = None if inputs is None else _as_tuple(inputs)
+    if inputs == ():
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     tensors = _as_tuple(tensors)
     gradients = _initial_gradients(tensors, grad_tensors, create_graph)
-    if inputs is not None:
-        inputs = _as_tuple(inputs)
-        if not inputs:
-            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = _roots(tensors)
+    for t in inputs or ():
+        if isinstance(t, Tensor) and not (t.requires_grad and t._edge is None):
+            t.retain_grad()  # this is what fills the `.grad` of what was computed
+    captures = None if inputs is None else _captures(inputs)
+    if create_graph:
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+            "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
+            "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
+            "after use to break the cycle and avoid the leak.",
+            stacklevel=3,
+        )
     keep = create_graph if retain_graph is None else retain_graph
-    if inputs is None:
-        engine.run(roots, gradients, keep, create_graph)
-        return
-    found = engine.run(roots, gradients, keep, create_graph, _captures(inputs))
-    for tensor in inputs:
-        grad = found.get(gradient_edge(tensor))
-        if grad is not None:
-            if tensor._grad is None:
-                tensor._grad = grad.clone() if create_graph else wrap(grad._array.copy())
-            else:
-                tensor._grad = tensor._grad + grad
+    engine.run(roots, gradients, keep, create_graph, captures, accumulate=True)
 
 
 def grad(
@@ -264,81 +274,103 @@ def grad(
     """The gradients of the sum of `outputs` with respect to `inputs`, as a tuple.
 
     grad_outputs: the cotangent of each output (None for outputs of one element). An input that is not part of the
-    graph is an error, unless `allow_unused` (None is returned for it) or `materialize_grads` (zeros are)."""
+    graph is an error, unless `allow_unused` (None is returned for it) or `materialize_grads` (zeros are). Outputs and
+    inputs may be gradient edges instead of tensors."""
     if is_grads_batched:
         raise NotImplementedError("is_grads_batched needs vmap, which minitorch does not have; loop over the batch")
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
+            "other parts of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
     allow_unused = materialize_grads if allow_unused is None else allow_unused
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+    if materialize_grads and any(isinstance(t, GradientEdge) for t in inputs):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
     gradients = _initial_gradients(outputs, grad_outputs, create_graph)
-    for t in inputs:
-        if not t.requires_grad:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    if not inputs:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     roots = _roots(outputs)
+    captures = _captures(inputs)
     keep = create_graph if retain_graph is None else retain_graph
-    found = engine.run(roots, gradients, keep, create_graph, _captures(inputs))
+    found = engine.run(roots, gradients, keep, create_graph, captures)
     result = []
-    for t in inputs:
-        g = found.get(gradient_edge(t))
-        if g is None:
-            if not allow_unused:
-                raise RuntimeError(
-                    "One of the differentiated Tensors appears to not have been used in the graph. "
-                    "Set allow_unused=True if this is the desired behavior."
-                )
-            if materialize_grads:
-                g = wrap(t._array * 0)
+    for i, t in enumerate(inputs):
+        g = found.get(_edge_of(t))
+        if g is None and not allow_unused:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
+                "Set allow_unused=True if this is the desired behavior."
+            )
+        if g is None and materialize_grads:
+            g = wrap(t._array * 0)
+            g._requires_grad = create_graph
         result.append(g)
     return tuple(result)
 
 
+def _as_tuple(x: Any) -> tuple:
+    return (x,) if isinstance(x, (Tensor, GradientEdge)) else tuple(x)
+
+
+def _edge_of(t: Any) -> tuple:
+    return tuple(t) if isinstance(t, GradientEdge) else gradient_edge(t)
+
+
 def _roots(tensors: tuple) -> list:
-    roots = []
     for i, t in enumerate(tensors):
-        if not t.requires_grad:
+        if isinstance(t, Tensor) and not t.requires_grad:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
-        roots.append(t._edge or leaf_edge(t))
-    return roots
+    return [_edge_of(t) for t in tensors]
 
 
 def _captures(inputs: tuple) -> dict:
     captures: dict = {}
     for t in inputs:
-        if not t.requires_grad:
+        if not isinstance(t, (Tensor, GradientEdge)):
+            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
+        if isinstance(t, Tensor) and not t.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
-        node, number = gradient_edge(t)
+        node, number = _edge_of(t)
         captures.setdefault(node, set()).add(number)
     return captures
 
 
-def _initial_gradients(tensors: tuple, gradients: Any, create_graph: bool) -> list:
-    given = (None,) * len(tensors) if gradients is None else _as_tuple(gradients)
-    if len(given) != len(tensors):
-        raise RuntimeError(f"got {len(tensors)} tensors and {len(given)} gradients")
+def _initial_gradients(outputs: tuple, gradients: Any, create_graph: bool) -> list:
+    """The gradient that each output (a tensor or an edge) starts with."""
+    given = (None,) * len(outputs) if gradients is None else _as_tuple(gradients)
+    if len(given) < len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     result: list = []
-    for i, (t, g) in enumerate(zip(tensors, given, strict=True)):
+    for i, (t, g) in enumerate(zip(outputs, given, strict=False)):
+        if isinstance(t, GradientEdge):
+            shape, dtype = t.node.outputs[t.output_nr]
+            requires_grad, library = True, np.ndarray
+        elif isinstance(t, Tensor):
+            shape, dtype, requires_grad, library = t._array.shape, t._array.dtype, t.requires_grad, type(t._array)
+        else:
+            raise AssertionError(f"Expected output to be a torch.Tensor, got {type(t).__name__}")
         if g is None:
-            if t.requires_grad:
-                if t._array.size != 1:
+            if requires_grad:
+                if math.prod(shape) != 1:
                     raise RuntimeError("grad can be implicitly created only for scalar outputs")
-                if not t.dtype.is_floating_point:
-                    raise RuntimeError(
-                        f"grad can be implicitly created only for real scalar outputs but got {t.dtype}"
-                    )
-                array = t._array
-                g = wrap(array.__class__(array.shape, array.dtype))
+                g = wrap(library(shape, dtype))
                 g._array.fill(1)
         elif not isinstance(g, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
-        elif g._array.shape != t._array.shape:
+        elif g._array.shape != shape:
             raise RuntimeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {t.shape}."
+                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
+                f"{Size(shape)}."
             )
-        elif g._array.dtype != t._array.dtype:
-            g = g.to(t.dtype) if create_graph else wrap(g._array.astype(t._array.dtype))
+        elif g._array.dtype != dtype:
+            g = g.to(dtypes.of(dtype)) if create_graph else wrap(g._array.astype(dtype))
         result.append(g)
     return result
 
