@@ -55,6 +55,7 @@ class Row:
         self.joint: Any = options.pop("joint", None)  # one formula for all inputs
         self.numbers = options.pop("numbers", "other")  # which operands of a binary row may be Python numbers
         self.autocast = options.pop("autocast", None)
+        self.overlaps = options.pop("overlaps", False)  # the in-place form may write to memory shown more than once
         self.doc = options.pop("doc", None)
         inputs = options.pop("inputs", None) or tuple(formulas)
         self.fast: Callable = options.pop("fast", None) or kernel  # the kernel for calls without optional arguments
@@ -65,10 +66,16 @@ class Row:
         self.positional = sum(p.kind != p.KEYWORD_ONLY for p in parameters)
         self.list_positions = tuple([self.parameters.index(n) for n in self.lists])
         self.results = self.returns or ("result",)
-        self.shaped = options.pop("shaped", False)  # formulas may ask for `input_shape` instead of `input`
-        self.names = [*self.parameters, *self.results, *self.hidden, *(["input_shape"] if self.shaped else [])]
+        # formulas may ask for `input_shape`, or that of another parameter, where they don't need its elements
+        asked = dict.fromkeys([n for f in [*formulas.values(), *filter(None, [self.joint])] for n in _names_of(f)])
+        self.shapes = {
+            n: self.parameters.index(n.removesuffix("_shape"))
+            for n in asked if n not in self.parameters and n.removesuffix("_shape") in self.parameters
+        }
+        self.names = [*self.parameters, *self.results, *self.hidden, *self.shapes]
         self.inputs = tuple([self.parameters.index(n) for n in inputs])
         self.input_names = inputs
+        self.listed_inputs = any(n in self.lists for n in inputs)
         self.promoted = tuple(
             [self.parameters.index(n) for n in self.promote]
             if isinstance(self.promote, (tuple, list))
@@ -84,6 +91,9 @@ class Row:
             used = [tuple(self.joint_picks)] * len(inputs)
         else:
             used = [picks for _, picks, _ in self.formulas]
+        # saved although no formula asks for them, because torch does: a write to them is an error in backward
+        watched = tuple([self.names.index(n) for n in options.pop("watched", ())])
+        used = [picks + tuple([k for k in watched if k not in picks]) for picks in used]
         for formula in formulas.values():
             self.takes_all_grads |= formula.__code__.co_varnames[0] == "grads"
         self.differentiable = bool(used)
@@ -93,7 +103,7 @@ class Row:
         if self.promote:
             tensors.update(self.parameters[i] for i in self.promoted)
         self.frees = any(self.names[k] in tensors for picks in used for k in picks)
-        self.may_hold_tensor = any(self.names[k] not in _NEVER_TENSORS for picks in used for k in picks)
+        self.may_hold_tensor = any(self.names[k] not in {*_NEVER_TENSORS, *self.shapes} for picks in used for k in picks)
         self._used = used
         self._keeps: dict = {}
         node = options.pop("node", None) or "".join(w.capitalize() for w in name.split("_")) + "Backward0"
@@ -168,7 +178,11 @@ def _parameters(kernel: Callable) -> list[inspect.Parameter]:
     return list(inspect.signature(kernel).parameters.values())
 
 
-_NEVER_TENSORS = {"input_shape", "dim", "dims", "dim0", "dim1", "dim2", "keepdim", "dtype", "correction", "alpha", "beta"}
+def _names_of(formula: Callable) -> tuple:
+    return formula.__code__.co_varnames[: formula.__code__.co_argcount]
+
+
+_NEVER_TENSORS = {"dim", "dims", "dim0", "dim1", "dim2", "keepdim", "dtype", "correction", "alpha", "beta"}
 # NumPy's and torch's older spellings of arguments
 _SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "self": "input"}
 
@@ -203,6 +217,9 @@ def run(row: Row, args: list) -> Any:
                 else:
                     items.append(a)
     if not tensors:
+        if args and type(args[0]) in codegen.NUMBERS and not any(isinstance(a, ndarray) for a in args):
+            raise TypeError(f"{row.name}(): argument '{row.parameters[0]}' (position 1) must be Tensor, not "
+                            f"{type(args[0]).__name__}")
         results = row.compute(arrays)
         if row.hidden:
             return results[: len(row.returns)] if row.returns else results[0]
@@ -301,7 +318,7 @@ def record(row: Row, args: Any, edges: tuple, arrays: tuple, outputs: Any = None
     node.sequence = sequence()
     node.outputs = tuple([(a.shape, a.dtype) for a in arrays])
     if row.saves_anything:
-        if row.lists:
+        if row.listed_inputs:
             needs = tuple([True] * len(row.inputs))
         else:
             needs = tuple([e is not NO_EDGE for e in edges])
@@ -327,8 +344,8 @@ def record(row: Row, args: Any, edges: tuple, arrays: tuple, outputs: Any = None
                 saved.append(None)
             i += 1
         saved.extend(h if isinstance(h, ndarray) else as_array(h) for h in hidden)
-        if row.shaped:
-            saved.append(args[0]._array.shape)
+        for i in row.shapes.values():
+            saved.append([a._array.shape for a in args[i]] if i in row.list_positions else args[i]._array.shape)
         node.saved = saved
         if watch:
             node.versions = versions_of(saved)
@@ -541,7 +558,7 @@ def _inplace(row: Row) -> Callable:
         if edges is not None:
             if any(0 in picks for picks in row._used):
                 bound[0] = _snapshot(self)  # the old value, which the write is about to destroy
-        write(target, result)
+        write(target, result, row.overlaps)
         self._bump()
         if edges is not None:
             node = record(row, bound, edges, (target,), (self,), hidden)
@@ -559,13 +576,13 @@ def _snapshot(tensor: Tensor) -> Tensor:
     return copy
 
 
-def write(target: Any, value: Any) -> None:
+def write(target: Any, value: Any, overlaps: bool = False) -> None:
     """Copy into memory that need not be contiguous; refuse memory in which elements coincide."""
     if target.size == 0:
         return
     if target.size and (not target.flags.writeable or 0 in target.strides):
         for n, s in zip(target.shape, target.strides, strict=True):
-            if s == 0 and n > 1:
+            if s == 0 and n > 1 and not overlaps:
                 raise RuntimeError(
                     "unsupported operation: more than one element of the written-to tensor refers to a single memory "
                     "location. Please clone() the tensor before performing the operation."
@@ -582,7 +599,7 @@ def op(
     name: str,
     kernel: Callable,
     *,
-    inplace: bool = False,
+    inplace: bool | dict = False,
     function: bool = True,
     as_method: bool | None = None,
     aliases: tuple = (),
@@ -595,15 +612,17 @@ def op(
     kernel: computes on arrays; its parameter names are the operator's (`input` first). Formulas are given by the name
     of the input that they differentiate: `input=lambda grad, other: grad * other`. Options:
     promote: cast the required arguments (or those named) to torch's result type; "float": and integers to the default
-    dtype. inplace: also `name_`. view: the result shares memory with the first argument. returns: names of several
-    results. hidden: names of further kernel results for formulas only. lists: arguments that are sequences of tensors.
-    joint: one formula `(grad, needs, ...) -> gradients` for all `inputs`. node: the node's name, where torch's
-    is not `NameBackward0`. function, as_method: whether `minitorch.name` and `Tensor.name` exist. aliases: further
-    names. dunder: Python's operator method for it. fast: the kernel for calls without optional arguments (a bare
-    ufunc, say).
+    dtype. inplace: also `name_`; a dict of options where torch gives it another node or formulas. overlaps: which may
+    write to memory shown more than once. view: the result shares memory with the first argument. returns: names of
+    several results. hidden: names of further kernel results for formulas only. lists: arguments that are sequences of
+    tensors. watched: arguments saved only to notice writes to them. joint: one formula `(grad, needs, ...) ->
+    gradients` for all `inputs`. node: the node's name, where torch's is not `NameBackward0`. function, as_method:
+    whether `minitorch.name` and `Tensor.name` exist. aliases: further names. dunder: Python's operator method for it.
+    fast: the kernel for calls without optional arguments (a bare ufunc, say).
     otherwise: what the short way calls when it does not apply, instead of the general door. doc: the docstring.
     """
     formulas = {k: options.pop(k) for k in list(options) if callable(options[k]) and k not in _OPTION_NAMES}
+    settings = dict(options)
     row = Row(name, kernel, formulas, options)
     ROWS[name] = row
     call = otherwise or _general(row)
@@ -615,9 +634,39 @@ def op(
     if dunder:
         setattr(Tensor, dunder, call)
     if inplace:
-        in_place = _inplace(row)
-        _publish(name + "_", in_place, row, f"{name}_" in _INPLACE_FUNCTIONS, True, tuple(a + "_" for a in aliases))
+        if isinstance(inplace, dict):  # a node, and perhaps formulas, of its own
+            own = {k: v for k, v in inplace.items() if callable(v)}
+            row = Row(name, kernel, own or formulas, {**settings, **{k: v for k, v in inplace.items() if k not in own}})
+        call.in_place = in_place = _inplace(row)  # type: ignore[attr-defined]
+        both = f"{name}_" in _INPLACE_FUNCTIONS
+        _publish(name + "_", in_place, row, both, True, tuple(a + "_" for a in aliases))
     return call
+
+
+def either(name: str, number: Callable, tensor: Callable, argument: str, at: int = 1, **options: Any) -> Callable:
+    """The function `name`, and `name_`, of two rows: `number` when the argument is a Python number, else `tensor`.
+
+    torch has both as overloads of one name; their nodes differ, and only the latter's can pass on a gradient of the
+    argument. argument, at: its name and position. options: those of `composite`."""
+
+    def choose(args: tuple, kwargs: dict) -> Callable:
+        value = args[at] if len(args) > at else kwargs.get(argument)
+        return number if isinstance(value, codegen.NUMBERS) else tensor
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return choose(args, kwargs)(*args, **kwargs)
+
+    def in_place(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return choose((self, *args), kwargs).in_place(self, *args, **kwargs)  # type: ignore[attr-defined]
+
+    function.__name__, in_place.__name__ = name, name + "_"
+    function.__doc__ = options.pop("doc", None) or number.__doc__
+    in_place.__doc__ = f"{name}, in place."
+    function.__signature__ = inspect.signature(tensor.row.kernel)
+    method(in_place.__name__, *[a + "_" for a in options.get("aliases", ())])(in_place)
+    public = composite(**options)(function)
+    public.in_place = in_place  # type: ignore[attr-defined]
+    return public
 
 
 _OPTION_NAMES = {"joint", "fast"}

@@ -35,15 +35,17 @@ def link(view: Tensor, source: Tensor, kind: int = DEFAULT) -> None:
         view._inference = True
 
 
-def refresh(view: Tensor) -> None:
-    """Bring the graph of a view up to date with writes to its memory."""
+def refresh(view: Tensor, asked: bool = False) -> None:
+    """Bring the graph of a view up to date with writes to its memory. RuntimeError where that is not allowed.
+
+    asked: somebody wants to see the graph, even under no_grad, where operators have no use for it."""
     if view._view_version == view._counter.value:
         return
     base = view._base
-    if not base._requires_grad or (view._edge is None and view._requires_grad):
-        return  # nothing to differentiate, or a leaf of its own (a view made under no_grad)
-    if view._view_kind in (NO_GRAD, INFERENCE) and view._edge is None:
-        return
+    if not base._requires_grad or not (thread.grad or asked):
+        return  # nothing to differentiate
+    if view._view_kind:
+        _refuse(view, "its base or another view of its base has been modified inplace")
     view._edge = _strided_edge(view, base)
     view._requires_grad = True
     view._view_version = view._counter.value
@@ -150,32 +152,35 @@ def check_inplace(tensor: Tensor, needs_grad: bool = True) -> None:
         return
     if not (base._requires_grad or tensor._requires_grad or needs_grad):
         return
-    kind = tensor._view_kind
-    if kind == DEFAULT:
+    if tensor._view_kind == DEFAULT:
         if base._requires_grad and base._edge is None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if tensor._requires_grad and tensor._edge is None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         return
-    number = tensor._edge[1] if tensor._edge else 0
-    name = tensor._edge[0].name() if tensor._edge else "an operation"
-    prefix = f"Output {number} of {name} is a view " if tensor._edge else "A view was created "
+    _refuse(tensor, "is being modified inplace")
+
+
+def _refuse(view: Tensor, what: str) -> None:
+    """Say why a view must not be written, or that its base was. Nothing for a kind that allows it."""
+    kind = view._view_kind
+    prefix = f"Output {view._edge[1]} of {view._edge[0].name()} is a view" if view._edge else "A view was created"
     if kind == MULTI_OUTPUT:
         raise RuntimeError(
-            f"{prefix}and is being modified inplace. This view is the output of a function that returns multiple "
+            f"{prefix} and {what}. This view is the output of a function that returns multiple "
             "views. Such functions do not allow the output views to be modified inplace. You should replace the "
             "inplace operation by an out-of-place one."
         )
     if kind == CUSTOM:
         raise RuntimeError(
-            f"{prefix}and is being modified inplace. This view was created inside a custom Function (or because an "
+            f"{prefix} and {what}. This view was created inside a custom Function (or because an "
             "input was returned as-is) and the autograd logic to handle view+inplace would override the custom "
             "backward associated with the custom Function, leading to incorrect gradients. This behavior is "
             "forbidden. You can fix this by cloning the output of the custom Function."
         )
     if kind == NO_GRAD:
         raise RuntimeError(
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
+            f"A view was created in no_grad mode and {what} with grad mode enabled. Given that "
             "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
             "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be "
             "tracked) or both outside (if you want the inplace to be tracked)."

@@ -22,6 +22,7 @@ from . import (  # each fills the table
     nn_pool,
     nn_rnn,
     reduce,
+    scatter,
     shape,
     special,
 )

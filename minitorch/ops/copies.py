@@ -27,7 +27,7 @@ def _same_dtype(arrays: Any) -> Any:
 
 
 cat = op("cat", _cat_kernel, autocast="widest", lists=("tensors",), aliases=("concat", "concatenate"), as_method=False,
-         tensors=lambda grad, tensors, dim: _cut(grad, [tuple(x.shape) for x in tensors], dim))
+         tensors=lambda grad, tensors_shape, dim: _cut(grad, tensors_shape, dim))
 
 
 def _cut(grad: Any, shapes: list, dim: int) -> list:
@@ -81,7 +81,7 @@ def _negated(shifts: Any) -> Any:
 
 tril = op("tril", kernels.tril, inplace=True, input=lambda grad, diagonal: tril(grad, diagonal))
 triu = op("triu", kernels.triu, inplace=True, input=lambda grad, diagonal: triu(grad, diagonal))
-_repeat = op("repeat", kernels.repeat, function=False, as_method=False, shaped=True,
+_repeat = op("repeat", kernels.repeat, function=False, as_method=False,
              input=lambda grad, input_shape, repeats: _unrepeat(grad, tuple(input_shape), repeats))
 
 
@@ -113,7 +113,7 @@ def tile(input: Any, *args: Any, dims: Any = None) -> Any:
 def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: Any = None) -> Any:
     """Each element (or slice along dim) repeated: as often as an int says, or each its own number of times."""
     from ..tensor import wrap
-    from .index import index_select
+    from .scatter import index_select
 
     if repeats is None:
         return wrap(_repeated(_array(input)))
@@ -296,7 +296,6 @@ def _copy_kernel(input, src):
 
 _copy = op("copy", _copy_kernel, inplace=True, function=False, as_method=False, node="CopyBackwards",
            input=lambda grad: grad * 0, src=lambda grad: grad)
-_copy_in_place = Tensor.copy_
 
 
 @method()
@@ -306,22 +305,20 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {src.__class__.__name__}")
     if src is self:
         return self
-    return _copy_in_place(self, src)
+    return _copy.in_place(self, src)
 
 
 def _fill_kernel(input, value):
     return np.broadcast_to(_cast_number(value, input), input.shape)
 
 
-def _fill(name: str, node: str, **formula: Any) -> Any:
-    return op(name, _fill_kernel, function=False, node=node, inplace=True, input=lambda grad: grad * 0, **formula)
+def _fill(name: str, node: str, node_in_place: str, **formula: Any) -> Any:
+    return op(name, _fill_kernel, function=False, node=node, inplace={"node": node_in_place}, overlaps=True,
+              input=lambda grad: grad * 0, **formula)
 
 
-# (value first: the number's row and the tensor's; torch counts the in-place ones separately)
-_fill_number = _fill("fill_number", "FillBackward0")
-_fill_tensor = _fill("fill_tensor", "FillBackward1", value=lambda grad: sum_to(grad, ()))
-_fill("fill_number_inplace", "FillBackward2")
-_fill("fill_tensor_inplace", "FillBackward3", value=lambda grad: sum_to(grad, ()))
+_fill_number = _fill("fill_number", "FillBackward0", "FillBackward2")
+_fill_tensor = _fill("fill_tensor", "FillBackward1", "FillBackward3", value=lambda grad: sum_to(grad, ()))
 
 
 @composite()
@@ -333,13 +330,13 @@ def fill(input: Any, value: Any) -> Any:
 @method()
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Set every element, in place."""
-    name = "fill_tensor_inplace_" if isinstance(value, Tensor) else "fill_number_inplace_"
-    return getattr(self, name)(value)
+    return (_fill_tensor if isinstance(value, Tensor) else _fill_number).in_place(self, value)
 
 
 FUNCTIONS["fill_"] = fill_
-zero = op("zero", lambda input: np.zeros_like(input), inplace=True, function=False, as_method=False,
+zero = op("zero", lambda input: np.zeros_like(input), inplace=True, function=False, as_method=False, overlaps=True,
           input=lambda grad: grad * 0)
+method("zero_")(zero.in_place)
 
 
 def _cast_number(value: Any, input: Any) -> Any:

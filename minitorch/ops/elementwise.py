@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dispatch import Tensor, composite, ndarray, op
+from ..dispatch import Tensor, composite, either, ndarray, op
 from ..kernels import elementwise as kernels
 from ..tensor import method
+from .nn_common import not_implemented, underivable
 
 
 def scaled(grad, factor):
@@ -51,11 +52,11 @@ def _div_with_mode(input: Any, other: Any, *, rounding_mode: str | None = None, 
     if rounding_mode == "trunc":
         return div_trunc(input, other, **kwargs)
     if rounding_mode == "floor":
-        return floor_divide(input, other, **kwargs)
+        return _div_floor(input, other, **kwargs)
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
-_div = op("true_divide", np.divide, numbers="both", promote="float", node="DivBackward0",
+_div = op("true_divide", np.divide, numbers="both", promote="float", inplace=True, node="DivBackward0",
           input=lambda grad, other: grad / other,
           other=lambda grad, input, other: -grad * ((input / other) / other))
 div = op("div", np.divide, numbers="both", promote="float", inplace=True, aliases=("divide",), dunder="__truediv__",
@@ -66,16 +67,29 @@ div_trunc = op("div_trunc", kernels.div_trunc, numbers="both", promote=True, nod
                function=False,
                input=lambda grad: grad * 0,
                other=lambda grad: grad * 0)
-floor_divide = op("floor_divide", kernels.div_floor, numbers="both", promote=True, node="DivBackward1", inplace=True,
-                  dunder="__floordiv__",
-                  input=lambda grad: grad * 0,
-                  other=lambda grad: grad * 0)
-remainder = op("remainder", kernels.remainder, numbers="both", promote=True, inplace=True, dunder="__mod__",
-               input=lambda grad: grad,
-               other=lambda grad, input, other: -grad * floor_divide(input, other))
-fmod = op("fmod", kernels.fmod, promote=True, inplace=True,
-          input=lambda grad: grad,
-          other=lambda grad, input, other: -grad * div_trunc(input, other))
+_div_floor = op("div_floor", kernels.div_floor, numbers="both", promote=True, node="DivBackward1", inplace=True,
+                function=False,
+                input=lambda grad: grad * 0,
+                other=lambda grad: grad * 0)
+floor_divide = op("floor_divide", kernels.div_floor, numbers="both", promote=True, node="NotImplemented",
+                  dunder="__floordiv__", input=underivable("floor_divide"), other=underivable("floor_divide"),
+                  inplace={"input": underivable("floor_divide_"), "other": underivable("floor_divide_")})
+
+
+def _modulo(name: str, kernel: Any, quotient: Any, **options: Any) -> Any:
+    """A remainder: its slope is 1, and minus the quotient it belongs to for the divisor."""
+    node = name.capitalize()
+    number = op(f"{name}_number", kernel, numbers="other", promote=True, inplace=True, function=False,
+                node=f"{node}Backward0", inputs=("input",), input=lambda grad: grad)
+    tensor = op(f"{name}_tensor", kernel, promote=True, inplace=True, function=False, node=f"{node}Backward1",
+                input=lambda grad: grad,
+                other=lambda grad, input, other: -grad * quotient(input, other), **options)
+    return either(name, number, tensor, "other")
+
+
+remainder = _modulo("remainder", kernels.remainder, lambda a, b: _div_floor(a, b), numbers="both")
+Tensor.__mod__ = remainder  # type: ignore[attr-defined]
+fmod = _modulo("fmod", kernels.fmod, lambda a, b: div_trunc(a, b))
 neg = op("neg", kernels.neg, inplace=True, aliases=("negative",), dunder="__neg__", input=lambda grad: -grad)
 
 
@@ -93,13 +107,9 @@ Tensor.__pos__ = positive  # type: ignore[attr-defined]
 @method("div_")
 def div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """Divide in place."""
-    name = {None: "_true_div_", "trunc": "div_trunc_", "floor": "floor_divide_"}[rounding_mode]
-    return getattr(self, name)(other)
+    return {None: _div, "trunc": div_trunc, "floor": _div_floor}[rounding_mode].in_place(self, other)
 
 
-_true_div_ = op("_true_div", np.divide, promote="float", inplace=True, function=False, node="DivBackward0",
-                input=lambda grad, other: grad / other,
-                other=lambda grad, input, other: -grad * ((input / other) / other))
 method("divide_", "true_divide_")(div_)
 
 # ---- powers and roots ---------------------------------------------------------------------------------------------
@@ -144,7 +154,7 @@ def pow(input: Any, exponent: Any) -> Any:
 @method("pow_", "__ipow__")
 def pow_(self: Tensor, exponent: Any) -> Tensor:
     """Raise to a power in place."""
-    return self.pow_scalar_(exponent) if isinstance(exponent, (int, float)) else self.pow_tensor_(exponent)
+    return (_pow_number if isinstance(exponent, (int, float)) else _pow_tensor).in_place(self, exponent)
 
 
 Tensor.__pow__ = pow  # type: ignore[method-assign, assignment]
@@ -178,11 +188,18 @@ acos = op("acos", np.arccos, promote="float", inplace=True, aliases=("arccos",),
           input=lambda grad, input: grad * -rsqrt(1 - input * input))
 atan = op("atan", np.arctan, promote="float", inplace=True, aliases=("arctan",),
           input=lambda grad, input: grad / (input * input + 1))
-asinh = op("asinh", np.arcsinh, promote="float", inplace=True, aliases=("arcsinh",),
+
+
+def _only_new(name: str) -> dict:
+    """The in-place form of an operator that torch differentiates out of place only."""
+    return {"node": f"{name.capitalize()}Backward1", "input": not_implemented(f"inplace version of {name}")}
+
+
+asinh = op("asinh", np.arcsinh, promote="float", inplace=_only_new("asinh"), aliases=("arcsinh",),
            input=lambda grad, input: grad * rsqrt(input * input + 1))
-acosh = op("acosh", np.arccosh, promote="float", inplace=True, aliases=("arccosh",),
+acosh = op("acosh", np.arccosh, promote="float", inplace=_only_new("acosh"), aliases=("arccosh",),
            input=lambda grad, input: grad * rsqrt(input * input - 1))
-atanh = op("atanh", np.arctanh, promote="float", inplace=True, aliases=("arctanh",),
+atanh = op("atanh", np.arctanh, promote="float", inplace=_only_new("atanh"), aliases=("arctanh",),
            input=lambda grad, input: grad / (1 - input * input))
 atan2 = op("atan2", np.arctan2, numbers="none", promote="float", inplace=True, aliases=("arctan2",),
            input=lambda grad, input, other: grad * (other / (input * input + other * other)),
@@ -267,7 +284,7 @@ def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
-    return self.clamp_tensor_(min, max) if tensors else self.clamp_scalar_(min, max)
+    return (_clamp_tensor if tensors else _clamp_number).in_place(self, min, max)
 
 
 def _one_sided(side: str, beyond: Any, tensor_kernel: Any) -> Any:
@@ -290,7 +307,7 @@ def _one_sided(side: str, beyond: Any, tensor_kernel: Any) -> Any:
 
     def one_sided_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         bound = args[0] if args else kwargs[side]
-        return getattr(self, f"{name}_number_" if isinstance(bound, (int, float)) else f"{name}_tensor_")(bound)
+        return (number if isinstance(bound, (int, float)) else tensor).in_place(self, bound)
 
     one_sided.__name__, one_sided_.__name__ = name, name + "_"
     one_sided.__doc__ = f"input bounded by {side} (a number or a tensor)."
@@ -322,19 +339,38 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:
 @method()
 def lerp_(self: Tensor, end: Any, weight: Any) -> Tensor:
     """lerp, in place."""
-    name = "lerp_number_" if isinstance(weight, (int, float)) else "lerp_tensor_"
-    return getattr(self, name)(end, weight)
+    return (_lerp_number if isinstance(weight, (int, float)) else _lerp_tensor).in_place(self, end, weight)
 
 
 
 # ---- comparison and logic: nothing to differentiate ---------------------------------------------------------------
 
-eq = op("eq", np.equal, promote=True, inplace=True)
-ne = op("ne", np.not_equal, promote=True, inplace=True, aliases=("not_equal",))
-lt = op("lt", np.less, promote=True, inplace=True, aliases=("less",))
-le = op("le", np.less_equal, promote=True, inplace=True, aliases=("less_equal",))
-gt = op("gt", np.greater, promote=True, inplace=True, aliases=("greater",))
-ge = op("ge", np.greater_equal, promote=True, inplace=True, aliases=("greater_equal",))
+eq = op("eq", np.equal, promote=True)
+ne = op("ne", np.not_equal, promote=True, aliases=("not_equal",))
+lt = op("lt", np.less, promote=True, aliases=("less",))
+le = op("le", np.less_equal, promote=True, aliases=("less_equal",))
+gt = op("gt", np.greater, promote=True, aliases=("greater",))
+ge = op("ge", np.greater_equal, promote=True, aliases=("greater_equal",))
+
+
+def _compared_in_place() -> None:
+    """`eq_` and its like: zeros and ones of the tensor's own dtype, so that they have a gradient, and it is zero."""
+    for name, kernel, *alias in (
+        ("eq", np.equal), ("ne", np.not_equal, "not_equal_"), ("lt", np.less, "less_"),
+        ("le", np.less_equal, "less_equal_"), ("gt", np.greater, "greater_"), ("ge", np.greater_equal, "greater_equal_"),
+    ):
+        shared: dict = {"promote": True, "inplace": True, "function": False, "input": lambda grad: grad * 0}
+        number = op(f"{name}_number", kernel, node=f"{name.capitalize()}Backward0", **shared)
+        tensor = op(f"{name}_tensor", kernel, node=f"{name.capitalize()}Backward1", **shared, other=lambda grad: grad * 0)
+
+        def in_place(self: Tensor, other: Any, number: Any = number, tensor: Any = tensor) -> Tensor:
+            return (number if isinstance(other, (bool, int, float)) else tensor).in_place(self, other)
+
+        in_place.__doc__ = f"{name}, in place."
+        method(f"{name}_", *alias)(in_place)
+
+
+_compared_in_place()
 logical_and = op("logical_and", kernels.logical_and, inplace=True)
 logical_or = op("logical_or", kernels.logical_or, inplace=True)
 logical_xor = op("logical_xor", kernels.logical_xor, inplace=True)

@@ -1,4 +1,4 @@
-"""By index: `x[...]` and its assignment, gather and scatter, masks, sorting (ATen/native/TensorAdvancedIndexing.cpp,
+"""By index: `x[...]` and its assignment, masks, sorting (ATen/native/TensorAdvancedIndexing.cpp,
 torch/csrc/autograd/python_variable_indexing.cpp)."""
 
 from typing import Any
@@ -6,34 +6,26 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..dispatch import FUNCTIONS, Tensor, composite, ndarray, op
+from ..dispatch import FUNCTIONS, Tensor, composite, either, ndarray, op
 from ..kernels import index as kernels
 from ..kernels.shape import check_dim
 from ..tensor import method, wrap
-from .copies import copy_
+from .copies import cat, copy_, fill_
 from .elementwise import where, zeros_like
-from .shape import (
-    alias,
-    expand,
-    reshape,
-    select,
-    slice_,
-    sum_to,
-    unsqueeze,
-    unsqueeze_dims,
-    zeros,
-)
+from .scatter import gather, scatter_into_zeros
+from .shape import alias, expand, reshape, select, slice_, sum_to, unsqueeze, unsqueeze_dims, zeros
 
 # ---- advanced indexing --------------------------------------------------------------------------------------------
 
-_index = op("index", kernels.index, function=False, as_method=False, shaped=True,
+_index = op("index", kernels.index, function=False, as_method=False, lists=("indices",), inputs=("input",),
             input=lambda grad, input_shape, indices: _index_zeros(grad, tuple(input_shape), indices))
-_index_zeros = op("index_backward", kernels.index_zeros, function=False, node="IndexPutBackward0",
+_index_zeros = op("index_backward", kernels.index_zeros, function=False, node="IndexPutBackward0", lists=("indices",),
+                  inputs=("grad",),
                   grad=lambda grad, indices: _index(grad, indices))
 _index_put = op("index_put_op", kernels.index_put, inplace=True, function=False, as_method=False,
-                node="IndexPutBackward0", inputs=("input", "values"),
+                node="IndexPutBackward0", inputs=("input", "values"), lists=("indices",), overlaps=True,
                 input=lambda grad, indices, accumulate: grad if accumulate else _cleared(grad, indices),
-                values=lambda grad, indices, values: sum_to(_index(grad, indices), tuple(values.shape)))
+                values=lambda grad, indices: _index(grad, indices))
 
 
 def _cleared(grad: Any, indices: Any) -> Any:
@@ -42,7 +34,7 @@ def _cleared(grad: Any, indices: Any) -> Any:
 
 
 def _as_index(x: Any) -> Any:
-    """An index tensor as an integer array, or several for a mask."""
+    """An index as integers or booleans: an array, or a Tensor of integers, whose later writes the node must notice."""
     array = x._array if isinstance(x, Tensor) else np.asarray(x)
     if array.size == 0 and not isinstance(x, (Tensor, ndarray)):
         array = array.astype(np.int64)
@@ -50,7 +42,7 @@ def _as_index(x: Any) -> Any:
         return array.astype(bool)
     if array.dtype.kind not in "iu":
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    return array
+    return x if isinstance(x, Tensor) else array
 
 
 def _expand_masks(indices: list, shape: tuple) -> list:
@@ -186,6 +178,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """Write at an index: through a view, or by index_put_."""
     view, advanced = resolve(self, key)
+    given_number = not isinstance(value, Tensor)
     if not isinstance(value, Tensor):
         if isinstance(value, (int, float, np.number, np.bool_)):
             value = wrap(np.asarray(value))
@@ -196,16 +189,23 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         else:
             raise TypeError(f"can't assign a {type(value).__name__} to a torch.{_legacy(self)}")
     if advanced is not None:
-        if value._array.dtype != view._array.dtype:
+        if given_number and value._array.dtype != view._array.dtype:
             value = value.to(view.dtype)
-        view.index_put_op_(advanced, value, False)
-        return
-    shape = value._array.shape
-    while len(shape) > view._array.ndim and shape[0] == 1:  # leading dimensions of size 1 don't count
-        shape = shape[1:]
-    if shape != value._array.shape:
-        value = reshape(value, shape)
-    copy_(view, value)
+        indices, shape = _checked(view, advanced, value), _without_leading_ones(value._array.shape)
+        value = value if shape == value._array.shape else reshape(value, shape)
+        _index_put.in_place(view, indices, value, False)
+    elif value._array.shape == view._array.shape:
+        copy_(view, value)
+    elif value._array.ndim == 0:
+        fill_(view, value)
+    else:
+        value = reshape(value, _without_leading_ones(value._array.shape))
+        copy_(view, value if value._array.shape == view._array.shape else expand(value, view._array.shape))
+
+
+def _without_leading_ones(shape: tuple) -> tuple:
+    """Leading dimensions of size 1 of an assigned value don't count."""
+    return shape[next((i for i, n in enumerate(shape) if n != 1), len(shape)) :]
 
 
 def _legacy(t: Tensor) -> str:
@@ -223,7 +223,7 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
 @method()
 def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """Write (or add) values at the indices, in place."""
-    return self.index_put_op_(_checked(self, indices, values), values, accumulate)
+    return _index_put.in_place(self, _checked(self, indices, values), values, accumulate)
 
 
 def _checked(input: Any, indices: Any, values: Any) -> list:
@@ -241,109 +241,22 @@ def _name(t: Tensor) -> str:
     return legacy_scalar(t.dtype)
 
 
-# ---- gather and scatter -------------------------------------------------------------------------------------------
-
-gather = op("gather", kernels.gather, shaped=True,
-            input=lambda grad, input_shape, dim, index: _gather_zeros(grad, tuple(input_shape), dim, index))
-
-
-def _gather_zeros(grad: Any, shape: tuple, dim: int, index: Any) -> Any:
-    return scatter_add(zeros(shape, grad), dim, index, grad)
-
-
-def scatter_into_zeros(grad: Any, dim: int, index: Any, shape: tuple) -> Any:
-    """For formulas: zeros of a shape with `grad` placed by index (indices that don't repeat)."""
-    return _scatter(zeros(shape, grad), dim, index, grad)
-
-
-_scatter_number = op("scatter_value", kernels.scatter, inplace=True, function=False, as_method=False,
-                     node="ScatterBackward1", inputs=("input",),
-                     input=lambda grad, dim, index: _scatter_number(grad, dim, index, 0))
-_scatter = op("scatter_src", kernels.scatter, inplace=True, function=False, as_method=False, node="ScatterBackward0",
-              inputs=("input", "src"),
-              input=lambda grad, dim, index: _scatter_number(grad, dim, index, 0),
-              src=lambda grad, dim, index, src: _padded(gather(grad, dim, index), src))
-
-
-def _padded(grad: Any, src: Any) -> Any:
-    """src may be larger than the index: what was not read has no gradient."""
-    if not hasattr(src, "shape") or tuple(grad.shape) == tuple(src.shape):
-        return grad
-    from .copies import cat
-
-    for d, (n, m) in enumerate(zip(grad.shape, src.shape, strict=True)):
-        if n != m:
-            rest = list(grad.shape)
-            rest[d] = m - n
-            grad = cat([grad, zeros(tuple(rest), grad)], d)
-    return grad
-
-
-scatter_add = op("scatter_add", kernels.scatter_add, inplace=True,
-                 input=lambda grad: grad,
-                 src=lambda grad, dim, index, src: _padded(gather(grad, dim, index), src))
-
-
-def _scatter_arguments(src: Any, value: Any, reduce: Any) -> Any:
-    if reduce is not None:
-        raise NotImplementedError("scatter(reduce=...) is deprecated in torch; use scatter_reduce or scatter_add")
-    return value if src is None else src
-
-
-@composite()
-def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
-    """A copy of input with out[index[i][j]][j] = src[i][j] (dim 0); src may be a number."""
-    value = _scatter_arguments(src, value, reduce)
-    return (_scatter_number if isinstance(value, (int, float)) else _scatter)(input, dim, index, value)
-
-
-@method()
-def scatter_(self: Tensor, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None) -> Tensor:
-    """scatter, in place."""
-    value = _scatter_arguments(src, value, reduce)
-    return getattr(self, "scatter_value_" if isinstance(value, (int, float)) else "scatter_src_")(dim, index, value)
-
-
-index_select = op("index_select", kernels.index_select, shaped=True,
-                  input=lambda grad, input_shape, dim, index:
-                  index_add(zeros(tuple(input_shape), grad), dim, index, grad))
-index_add = op("index_add", kernels.index_add, inplace=True, inputs=("input", "source"),
-               input=lambda grad: grad,
-               source=lambda grad, dim, index, source, alpha:
-               reshape(index_select(grad, dim, index) * alpha, source.shape))
-index_copy = op("index_copy", kernels.index_copy, autocast="widest", inplace=True, inputs=("input", "source"),
-                input=lambda grad, dim, index: index_fill(grad, dim, index, 0),
-                source=lambda grad, dim, index, source:
-                reshape(index_select(grad, dim, index), source.shape))
-index_fill = op("index_fill", kernels.index_fill, inplace=True, inputs=("input", "value"),
-                input=lambda grad, dim, index: index_fill(grad, dim, index, 0),
-                value=lambda grad, dim, index: sum_to(grad - index_fill(grad, dim, index, 0), ()))
-
 # ---- masks --------------------------------------------------------------------------------------------------------
 
-_masked_fill = op("masked_fill_op", kernels.masked_fill, inplace=True, function=False, as_method=False,
+_masked_fill = op("masked_fill_op", kernels.masked_fill, inplace=True, function=False, overlaps=True,
                   node="MaskedFillBackward0", inputs=("input",),
                   input=lambda grad, mask: where(mask, zeros_like(grad), grad))
-_masked_fill_tensor = op("masked_fill_tensor", kernels.masked_fill, inplace=True, function=False, as_method=False,
+_masked_fill_tensor = op("masked_fill_tensor", kernels.masked_fill, inplace=True, function=False, overlaps=True,
                          node="MaskedFillBackward1", inputs=("input", "value"),
                          input=lambda grad, mask: where(mask, zeros_like(grad), grad),
                          value=lambda grad, mask: where(mask, grad, zeros_like(grad)))
 
 
-@composite()
-def masked_fill(input: Any, mask: Any, value: Any) -> Any:
-    """input with `value` (a number or 0-d tensor) where the mask is true."""
-    return (_masked_fill_tensor if isinstance(value, Tensor) else _masked_fill)(input, mask, value)
+masked_fill = either("masked_fill", _masked_fill, _masked_fill_tensor, "value", 2,
+                     doc="input with `value` (a number or 0-d tensor) where the mask is true.")
 
 
-@method()
-def masked_fill_(self: Tensor, mask: Any, value: Any) -> Tensor:
-    """masked_fill, in place."""
-    name = "masked_fill_tensor_" if isinstance(value, Tensor) else "masked_fill_op_"
-    return getattr(self, name)(mask, value)
-
-
-masked_select = op("masked_select", kernels.masked_select, shaped=True,
+masked_select = op("masked_select", kernels.masked_select,
                    input=lambda grad, input_shape, mask: _masked_zeros(grad, tuple(input_shape), mask))
 
 
@@ -353,24 +266,33 @@ def _masked_zeros(grad: Any, shape: tuple, mask: Any) -> Any:
     return sum_to(_index_zeros(grad, whole, list(np.nonzero(np.broadcast_to(array, whole)))), shape)
 
 
-@composite()
-def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
-    """input with the elements of source, in order, where the mask is true."""
+def _masked_scatter(input, mask, source):
+    if mask.dtype != bool:
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {dtypes.of(mask)}")
+    if source.dtype != input.dtype:
+        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got "
+                           f"{dtypes.of(input)} and {dtypes.of(source)}")
     shape = np.broadcast_shapes(input.shape, mask.shape)
-    places = list(np.nonzero(np.broadcast_to(mask._array, shape)))
-    count = len(places[0]) if places else 0
-    if source.numel() < count:
+    out, chosen = np.array(np.broadcast_to(input, shape)), np.broadcast_to(mask, shape)
+    count = np.count_nonzero(chosen)
+    if source.size < count:
         raise RuntimeError("masked_scatter: expected self and source to have same dtypes and enough elements in source")
-    return _index_put(expand(input, shape), places, reshape(source, (-1,))[:count], False)
+    out[chosen] = source.reshape(-1)[:count]
+    return out
 
 
-@method()
-def masked_scatter_(self: Tensor, mask: Any, source: Any) -> Tensor:
-    """masked_scatter, in place."""
-    return copy_(self, masked_scatter(self, mask, source))
+masked_scatter = op("masked_scatter", _masked_scatter, inplace=True, inputs=("input", "source"),
+                    input=lambda grad, mask: masked_fill(grad, mask, 0),
+                    source=lambda grad, mask, source: _first_elements(masked_select(grad, mask), tuple(source.shape)))
 
 
-take = op("take", kernels.take, shaped=True,
+def _first_elements(grad: Any, shape: tuple) -> Any:
+    """The gradient of the elements of `source` that were used, which are its first: zeros for the rest."""
+    rest = zeros((count_of(shape) - grad.shape[0],), grad)
+    return reshape(cat([grad, rest], 0), shape)
+
+
+take = op("take", kernels.take,
           input=lambda grad, input_shape, index:
           reshape(_index_zeros(reshape(grad, (-1,)), (count_of(input_shape),), [_array(index).reshape(-1)]),
                   input_shape))
@@ -431,7 +353,7 @@ def _place(grad: Any, indices: Any, shape: Any, dim: int, keepdim: bool = True) 
     return scatter_into_zeros(grad, dim, indices, tuple(shape))
 
 
-_sort = op("sort", kernels.sort, function=False, as_method=False, returns=("values", "indices"), shaped=True,
+_sort = op("sort", kernels.sort, function=False, as_method=False, returns=("values", "indices"),
            input=lambda grad, indices, input_shape, dim: _place(grad, indices, input_shape, dim))
 
 
@@ -447,12 +369,12 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = 
     return _sort(input, dim, descending, stable)[1]
 
 
-topk = op("topk", kernels.topk, returns=("values", "indices"), shaped=True,
+topk = op("topk", kernels.topk, returns=("values", "indices"),
           input=lambda grad, indices, input_shape, dim: _place(grad, indices, input_shape, dim))
-kthvalue = op("kthvalue", kernels.kthvalue, returns=("values", "indices"), shaped=True,
+kthvalue = op("kthvalue", kernels.kthvalue, returns=("values", "indices"),
               input=lambda grad, indices, input_shape, dim, keepdim:
               _place(grad, indices, input_shape, dim, keepdim))
-_median_dim = op("median", kernels.median, function=False, as_method=False, returns=("values", "indices"), shaped=True,
+_median_dim = op("median", kernels.median, function=False, as_method=False, returns=("values", "indices"),
                  input=lambda grad, indices, input_shape, dim, keepdim:
                  _place(grad, indices, input_shape, dim, keepdim))
 _median_all = op("median_all", lambda input: kernels.median(input.reshape(-1))[0], function=False,

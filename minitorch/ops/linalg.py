@@ -143,10 +143,16 @@ def _addbmm_kernel(input, batch1, batch2, *, beta=1, alpha=1):
     return (input * beta if beta != 0 else 0) + total * alpha
 
 
-@composite(autocast="lower")
-def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """beta * input + alpha * the sum over the batch of batch1 @ batch2."""
-    return scaled(input, beta) + scaled(sum(bmm(batch1, batch2), 0), alpha)
+addbmm = op("addbmm", _addbmm_kernel, autocast="lower", inplace=True,
+            doc="beta * input + alpha * the sum over the batch of batch1 @ batch2.",
+            input=lambda grad, beta: scaled(grad, beta),
+            batch1=lambda grad, batch2, alpha: scaled(bmm(_each(grad, batch2), transpose(batch2, 1, 2)), alpha),
+            batch2=lambda grad, batch1, alpha: scaled(bmm(transpose(batch1, 1, 2), _each(grad, batch1)), alpha))
+
+
+def _each(grad: Any, batch: Any) -> Any:
+    """The gradient of a sum over the batch, for each of its matrices."""
+    return expand(grad, (batch.shape[0], *grad.shape))
 
 
 def _mv_kernel(input, vec):
@@ -460,15 +466,38 @@ def _contract_pair(a_labels: list, a: Any, b_labels: list, b: Any, later: set) -
     return labels, reshape(bmm(x, y), tuple([size[c] for c in labels]))
 
 
-@composite()
-def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def _plus(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """beta * input + alpha * product, in the product's dtype; with beta = 0 the input doesn't count, be it NaN."""
+    if product.dtype.kind in "iub":
+        beta, alpha = int(beta), int(alpha)
+    dtype = np.result_type(input, product) if input.dtype.kind in "iub" else product.dtype
+    product = product if alpha == 1 else product * np.asarray(alpha, product.dtype)
+    if beta != 0:
+        product = (input if beta == 1 else input * np.asarray(beta, input.dtype)) + product
+    return product.astype(dtype, copy=False)
+
+
+def _addmv_kernel(input, mat, vec, *, beta=1, alpha=1):
     """beta * input + alpha * (mat @ vec)."""
-    product = scaled(mv(mat, vec), alpha)
-    return product if beta == 0 else scaled(input, beta) + product
+    return _plus(input, _mv_kernel(mat, vec), beta, alpha)
 
 
-@composite()
-def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def _addr_kernel(input, vec1, vec2, *, beta=1, alpha=1):
     """beta * input + alpha * outer(vec1, vec2)."""
-    product = scaled(outer(vec1, vec2), alpha)
-    return product if beta == 0 else scaled(input, beta) + product
+    if vec1.ndim != 1 or vec2.ndim != 1:
+        which, vec = ("vec1", vec1) if vec1.ndim != 1 else ("vec2", vec2)
+        raise RuntimeError(f"addr: Expected 1-D argument {which}, but got {vec.ndim}-D")
+    product = vec1[:, None] * vec2
+    if np.broadcast_shapes(input.shape, product.shape) != product.shape:
+        raise RuntimeError(f"size mismatch, input: {list(input.shape)}, v1: {list(vec1.shape)}, v2: {list(vec2.shape)}")
+    return _plus(input, product, beta, alpha)
+
+
+addmv = op("addmv", _addmv_kernel, inplace=True,
+           input=lambda grad, beta: scaled(grad, beta),
+           mat=lambda grad, vec, alpha: scaled(outer(grad, vec), alpha),
+           vec=lambda grad, mat, alpha: scaled(mv(t(mat), grad), alpha))
+addr = op("addr", _addr_kernel, inplace=True, promote=True,
+          input=lambda grad, beta: scaled(grad, beta),
+          vec1=lambda grad, vec2, alpha: scaled(mv(grad, vec2), alpha),
+          vec2=lambda grad, vec1, alpha: scaled(mv(t(grad), vec1), alpha))

@@ -17,7 +17,7 @@ from .shape import chunk
 
 # ---- made of pieces -----------------------------------------------------------------------------------------------
 
-threshold = op("threshold", piecewise.threshold, inplace=True, as_method=False,
+threshold = op("threshold", piecewise.threshold, inplace={"node": "ThresholdBackward1"}, as_method=False,
                input=lambda grad, input, threshold: where(input <= threshold, zeros_like(grad), grad))
 hardtanh = op("hardtanh", lambda input, min_val=-1.0, max_val=1.0: elementwise.clamp(input, min_val, max_val),
               function=False, inplace=True,
@@ -41,16 +41,42 @@ _SELU = (
     1.6732632423543772848170429916717,
     1.0507009873554804934193349852946,
 )  # alpha and scale (Klambauer et al. 2017)
-elu = op("elu", floating(piecewise.elu), function=False, inplace=True,
+
+
+def _elu_slope_of_result(grad: Any, result: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    """The same from the result, where the input is no more. It tells the two sides apart only for alpha >= 0."""
+    if alpha < 0:
+        raise RuntimeError(_NEGATIVE.format("elu"))
+    below = (result + alpha * scale) * input_scale
+    return where(result <= 0, grad * below, grad * scale)
+
+
+def _leaky_slope_of_result(grad: Any, result: Any, negative_slope: Any) -> Any:
+    if negative_slope < 0:
+        raise RuntimeError(_NEGATIVE.format("leakyReLu"))
+    return where(result > 0, grad, grad * negative_slope)
+
+
+_NEGATIVE = (
+    "In-place {} backward calculation is triggered with a negative slope which is not supported. This is caused by "
+    "calling in-place forward function with a negative slope, please call out-of-place version instead."
+)
+elu = op("elu", floating(piecewise.elu), function=False,
+         inplace={"node": "EluBackward1", "input": lambda grad, result, alpha, scale, input_scale:
+                  _elu_slope_of_result(grad, result, alpha, scale, input_scale)},
          input=lambda grad, input, alpha, scale, input_scale:
          _elu_slope(grad, input, alpha, scale, input_scale))
-celu = op("celu", floating(lambda input, alpha=1.0: piecewise.elu(input, alpha, 1, 1 / alpha), "celu"), inplace=True,
+celu = op("celu", floating(lambda input, alpha=1.0: piecewise.elu(input, alpha, 1, 1 / alpha), "celu"),
           as_method=False,
+          inplace={"node": "CeluBackward1", "input": lambda grad, result, alpha:
+                   _elu_slope_of_result(grad, result, alpha, 1, 1 / alpha)},
           input=lambda grad, input, alpha: _elu_slope(grad, input, alpha, 1, 1 / alpha))
-selu = op("selu", floating(lambda input: piecewise.elu(input, *_SELU), "selu"), node="EluBackward0", inplace=True,
-          as_method=False,
+selu = op("selu", floating(lambda input: piecewise.elu(input, *_SELU), "selu"), node="EluBackward0", as_method=False,
+          inplace={"node": "EluBackward1", "input": lambda grad, result: _elu_slope_of_result(grad, result, *_SELU, 1)},
           input=lambda grad, input: _elu_slope(grad, input, *_SELU, 1))
-leaky_relu = op("leaky_relu", floating(piecewise.leaky_relu), function=False, inplace=True,
+leaky_relu = op("leaky_relu", floating(piecewise.leaky_relu), function=False,
+                inplace={"node": "LeakyReluBackward1", "input": lambda grad, result, negative_slope:
+                         _leaky_slope_of_result(grad, result, negative_slope)},
                 input=lambda grad, input, negative_slope: where(input > 0, grad, grad * negative_slope))
 prelu_kernel = op("prelu_kernel", floating(piecewise.prelu), function=False,
                   input=lambda grad, input, weight: where(input > 0, grad, grad * weight),
@@ -59,7 +85,8 @@ hardshrink = op("hardshrink", floating(piecewise.hardshrink),
                 input=lambda grad, input, lambd: _shrunk(grad, input, lambd))
 softshrink = op("softshrink", floating(piecewise.softshrink), function=False,
                 input=lambda grad, input, lambd: _shrunk(grad, input, lambd))
-rrelu_with_noise = op("rrelu_with_noise", lambda input, noise: input * noise, function=False, inplace=True,
+rrelu_with_noise = op("rrelu_with_noise", lambda input, noise: input * noise, function=False,
+                      inplace={"node": "RreluWithNoiseBackward1"},
                       input=lambda grad, noise: grad * noise)
 
 

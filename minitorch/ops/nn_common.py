@@ -61,3 +61,12 @@ def not_implemented(name: str) -> Callable:
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
     return formula
+
+
+def underivable(name: str) -> Callable:
+    """The formula of an operator for which torch's table has no line at all."""
+
+    def formula(grad: Any) -> Any:
+        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+    return formula

@@ -21,7 +21,7 @@ convolution = op(
     conv_input_grad(grad, weight, input_shape, stride, padding, dilation, transposed, output_padding, groups),
     weight=lambda grad, input, weight, stride, padding, dilation, transposed, output_padding, groups:
     conv_weight_grad(grad, input, weight.shape, stride, padding, dilation, transposed, output_padding, groups),
-    bias=lambda grad: grad.sum((0, *range(2, grad.ndim))), shaped=True,
+    bias=lambda grad: grad.sum((0, *range(2, grad.ndim))),
 )
 conv_input_grad = op(
     "conv_input_grad", kernels.convolution_input_grad, function=False, node="ConvolutionBackwardBackward0",
@@ -167,7 +167,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
 
 # ---- sliding blocks -----------------------------------------------------------------------------------------------
 
-im2col = op("im2col", blocks.unfold, function=False, shaped=True, node="Im2ColBackward0",
+im2col = op("im2col", blocks.unfold, function=False, node="Im2ColBackward0",
             input=lambda grad, input_shape, kernel_size, dilation, padding, stride:
             col2im(grad, input_shape[-2:], kernel_size, dilation, padding, stride))
 col2im = op("col2im", blocks.fold, function=False, node="Col2ImBackward0",

@@ -23,9 +23,9 @@ def _lookup(
     return kernels.embedding(weight, indices)
 
 
-embedding = op("embedding", _lookup, as_method=False, shaped=True,
-               weight=lambda grad, indices, input_shape, padding_idx, scale_grad_by_freq:
-               embedding_dense_backward(grad, indices, input_shape[0], padding_idx, scale_grad_by_freq))
+embedding = op("embedding", _lookup, as_method=False,
+               weight=lambda grad, indices, weight_shape, padding_idx, scale_grad_by_freq:
+               embedding_dense_backward(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq))
 embedding_dense_backward = op("embedding_dense_backward", kernels.embedding_dense_backward, function=False,
                               grad=lambda cotangent, indices, padding_idx:
                               _gather(cotangent, indices, padding_idx))

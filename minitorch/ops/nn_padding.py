@@ -17,7 +17,7 @@ adjoint = op("resample_adjoint", kernels.adjoint, function=False,
 
 
 def _resample(name: str, node: str) -> Any:
-    return op(name, kernels.apply, function=False, node=node, shaped=True,
+    return op(name, kernels.apply, function=False, node=node,
               input=lambda grad, taps, input_shape: adjoint(grad, taps, input_shape))
 
 
@@ -179,7 +179,7 @@ def _mix(input: Any, groups: int) -> Any:
     return np.ascontiguousarray(x.swapaxes(1, 2)).reshape(input.shape)
 
 
-channel_shuffle = op("channel_shuffle", _mix, as_method=False, shaped=True,
+channel_shuffle = op("channel_shuffle", _mix, as_method=False,
                      input=lambda grad, groups, input_shape:
                      channel_shuffle(grad, input_shape[1] // groups))
 

@@ -31,14 +31,14 @@ def count(shape: Any, dim: Any) -> int:
 
 
 _sum_all = op("sum_all", lambda input, *, dtype=None: kernels.sum(input, dtype=dtype), function=False,
-              node="SumBackward0", shaped=True,
+              node="SumBackward0",
               input=lambda grad, input_shape: expand(grad, input_shape))
-_sum_dim = op("sum_dim", kernels.sum, function=False, node="SumBackward1", shaped=True,
+_sum_dim = op("sum_dim", kernels.sum, function=False, node="SumBackward1",
               input=lambda grad, input_shape, dim, keepdim: restore(grad, input_shape, dim, keepdim))
 _mean_all = op("mean_all", lambda input, *, dtype=None: kernels.mean(input, dtype=dtype), function=False,
-               node="MeanBackward0", shaped=True,
+               node="MeanBackward0",
                input=lambda grad, input_shape: expand(grad / max_int(count(input_shape, None)), input_shape))
-_mean_dim = op("mean_dim", kernels.mean, function=False, node="MeanBackward1", shaped=True,
+_mean_dim = op("mean_dim", kernels.mean, function=False, node="MeanBackward1",
                input=lambda grad, input_shape, dim, keepdim:
                restore(grad / max_int(count(input_shape, dim)), input_shape, dim, keepdim))
 
@@ -200,10 +200,10 @@ def place(grad: Any, indices: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
     return scatter_into_zeros(grad, dim, indices, tuple(shape))
 
 
-_max_dim = op("max", kernels.max_dim, function=False, as_method=False, returns=("values", "indices"), shaped=True,
+_max_dim = op("max", kernels.max_dim, function=False, as_method=False, returns=("values", "indices"),
               input=lambda grad, indices, input_shape, dim, keepdim:
               place(grad, indices, input_shape, dim, keepdim))
-_min_dim = op("min", kernels.min_dim, function=False, as_method=False, returns=("values", "indices"), shaped=True,
+_min_dim = op("min", kernels.min_dim, function=False, as_method=False, returns=("values", "indices"),
               input=lambda grad, indices, input_shape, dim, keepdim:
               place(grad, indices, input_shape, dim, keepdim))
 
@@ -239,7 +239,7 @@ _AMinMax = namedtuple("aminmax", ("min", "max"))
 
 # ---- scans --------------------------------------------------------------------------------------------------------
 
-cumsum = op("cumsum", kernels.cumsum, inplace=True, shaped=True,
+cumsum = op("cumsum", kernels.cumsum, inplace=True,
             input=lambda grad, dim: _reverse_cumsum(grad, dim))
 cumprod = op("cumprod", kernels.cumprod, inplace=True,
              input=lambda grad, input, dim, result: _cumprod_gradient(grad, input, dim, result))
@@ -304,6 +304,33 @@ def _norm_gradient(grad: Any, input: Any, ord: float, dim: Any, keepdim: bool, r
         return sgn(input) * abs(input) ** (ord - 1) * (grad * where(norm == 0, zeros_like(norm), norm ** (1 - ord)))
     scaled = input * abs(input) ** (ord - 2)
     return scaled * (grad * where(norm == 0, zeros_like(norm), norm ** (1 - ord)))
+
+
+def _renorm(input, p, dim, maxnorm):
+    """input, with each slice along dim scaled down to a p-norm of `maxnorm` where it is larger."""
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    (d,) = kernels.axes(dim, input.ndim)
+    others = tuple([i for i in range(input.ndim) if i != d])
+    norm = kernels.norm(input.astype(np.float32) if input.itemsize == 2 else input, p, others, True)
+    return (input * np.where(norm > maxnorm, maxnorm / (norm + 1e-7), 1).astype(norm.dtype)).astype(input.dtype)
+
+
+def _renorm_gradient(grad: Any, input: Any, p: float, dim: int, maxnorm: float) -> Any:
+    others = tuple([i for i in range(input.ndim) if i != dim % input.ndim])
+    norm = _vector_norm(input, p, others, True)
+    large = norm > maxnorm
+    factor = where(large, maxnorm / (norm + 1e-7), ones_like(norm))
+    by_norm = where(large, -maxnorm / ((norm + 1e-7) * (norm + 1e-7)), zeros_like(norm))
+    return grad * factor + _norm_gradient(sum(grad * input, others, True) * by_norm, input, p, others, True, norm)
+
+
+renorm = op("renorm", _renorm, inplace=True,
+            input=lambda grad, input, p, dim, maxnorm: _renorm_gradient(grad, input, p, dim, maxnorm))
 
 
 def vector_norm(input: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:

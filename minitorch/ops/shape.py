@@ -20,9 +20,9 @@ def sizes(args: tuple) -> tuple:
 
 # ---- views --------------------------------------------------------------------------------------------------------
 
-_view = op("view_shape", kernels.view, view=True, function=False, node="ViewBackward0", shaped=True,
+_view = op("view_shape", kernels.view, view=True, function=False, node="ViewBackward0",
            input=lambda grad, input_shape: reshape(grad, input_shape))
-_unsafe_view = op("unsafe_view", kernels.view, function=False, node="UnsafeViewBackward0", shaped=True,
+_unsafe_view = op("unsafe_view", kernels.view, function=False, node="UnsafeViewBackward0",
                   input=lambda grad, input_shape: reshape(grad, input_shape))
 
 
@@ -54,7 +54,7 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
     return _view(self, other._array.shape)
 
 
-_reshape_alias = op("reshape_alias", kernels.view, view=True, function=False, node="ReshapeAliasBackward0", shaped=True,
+_reshape_alias = op("reshape_alias", kernels.view, view=True, function=False, node="ReshapeAliasBackward0",
                     input=lambda grad, input_shape: reshape(grad, input_shape))
 
 
@@ -151,7 +151,7 @@ def permute(input: Any, *args: Any, dims: Any = None) -> Any:
     return _permute(input, sizes(args if dims is None else (dims,)))
 
 
-_expand = op("expand", kernels.expand, view=True, function=False, as_method=False, shaped=True,
+_expand = op("expand", kernels.expand, view=True, function=False, as_method=False,
              input=lambda grad, input_shape: sum_to(grad, input_shape))
 
 
@@ -198,11 +198,11 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     return sum_to(self, size)
 
 
-_squeeze = op("squeeze_all", lambda input: kernels.squeeze(input), view=True, function=False, shaped=True,
+_squeeze = op("squeeze_all", lambda input: kernels.squeeze(input), view=True, function=False,
               node="SqueezeBackward0", input=lambda grad, input_shape: reshape(grad, input_shape))
-_squeeze_dim = op("squeeze_dim", kernels.squeeze, view=True, function=False, shaped=True, node="SqueezeBackward1",
+_squeeze_dim = op("squeeze_dim", kernels.squeeze, view=True, function=False, node="SqueezeBackward1",
                   input=lambda grad, input_shape: reshape(grad, input_shape))
-_squeeze_dims = op("squeeze_dims", kernels.squeeze, view=True, function=False, shaped=True, node="SqueezeBackward2",
+_squeeze_dims = op("squeeze_dims", kernels.squeeze, view=True, function=False, node="SqueezeBackward2",
                    input=lambda grad, input_shape: reshape(grad, input_shape))
 
 
@@ -214,7 +214,7 @@ def squeeze(input: Any, dim: Any = None) -> Any:
     return _squeeze_dim(input, dim) if isinstance(dim, int) else _squeeze_dims(input, tuple(dim))
 
 
-unsqueeze = op("unsqueeze", kernels.unsqueeze, view=True, shaped=True,
+unsqueeze = op("unsqueeze", kernels.unsqueeze, view=True,
                input=lambda grad, input_shape: reshape(grad, input_shape))
 
 
@@ -254,7 +254,7 @@ def _zeros_and_part(name: str, kernel: Any, signature: str, node: str) -> Any:
         f"    return whole\n"
         f"into = op('{name}_backward', scatter, function=False, node='{node}BackwardBackward0',\n"
         f"          grad=lambda grad, {names}: view(grad, {names}))\n"
-        f"view = op('{name}', kernel, view=True, shaped=True, function=False, as_method=False, node='{node}Backward0',\n"
+        f"view = op('{name}', kernel, view=True, function=False, as_method=False, node='{node}Backward0',\n"
         f"          input=lambda grad, input_shape, {names}: into(grad, input_shape, {names}))\n",
         scope,
     )
@@ -361,7 +361,7 @@ def as_strided_scatter_like_base(
 
 alias = op("alias", lambda input: input[...], view=True, function=False, node="AliasBackward0",
            input=lambda grad: grad)
-unfold = op("unfold", kernels.unfold, view=True, function=False, as_method=True, shaped=True,
+unfold = op("unfold", kernels.unfold, view=True, function=False, as_method=True,
             input=lambda grad, input_shape, dimension, size, step:
             unfold_backward(grad, input_shape, dimension, size, step))
 
@@ -456,7 +456,7 @@ def zeros(shape: tuple, like: Any) -> Any:
     return array
 
 
-_split = op("split_equal", kernels.split, view=True, function=False, shaped=True, node="SplitBackward0",
+_split = op("split_equal", kernels.split, view=True, function=False, node="SplitBackward0",
             input=lambda grads, input_shape, split_size, dim: _rejoin(
                 grads, input_shape,
                 [_chunk(input_shape[dim], split_size, i) for i in range(len(grads))], dim))
@@ -466,7 +466,7 @@ def _chunk(total: int, size: int, i: int) -> int:
     return min(size, total - i * size) if size else 0
 
 
-_split_sizes = op("split_with_sizes", kernels.split_with_sizes, view=True, shaped=True,
+_split_sizes = op("split_with_sizes", kernels.split_with_sizes, view=True,
                   input=lambda grads, input_shape, split_sizes, dim: _rejoin(
                       grads, input_shape, split_sizes, dim))
 
@@ -521,7 +521,7 @@ def _restack(grads: Any, shape: Any, dim: int) -> Any:
     return stack([zeros(rest, known) if g is None else g for g in grads], dim)
 
 
-unbind = op("unbind", kernels.unbind, view=True, shaped=True,
+unbind = op("unbind", kernels.unbind, view=True,
             input=lambda grads, input_shape, dim: _restack(grads, input_shape, dim))
 
 

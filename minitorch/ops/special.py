@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dispatch import Tensor, composite, op
-from .elementwise import abs, cast_like, cos, exp, log, log1p, sgn, sigmoid, sin, where, zeros_like
-from .nn_common import not_implemented
+from ..dispatch import Tensor, composite, either, op
+from ..tensor import method
+from .elementwise import abs, cast_like, cos, exp, exp2, log, log1p, sgn, sigmoid, sin, where, zeros_like
+from .nn_common import not_implemented, underivable
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
@@ -96,7 +97,8 @@ def _polygamma(input, n):
 
 
 _polygamma_op = op("polygamma_op", _polygamma, promote=("input",), to_float=True, function=False,
-                   node="PolygammaBackward0", input=lambda grad, input, n: grad * _polygamma_op(input, n + 1))
+                   node="PolygammaBackward0", inplace={"node": "PolygammaBackward1"},
+                   input=lambda grad, input, n: grad * _polygamma_op(input, n + 1))
 
 
 @composite(as_method=False)
@@ -108,17 +110,25 @@ def polygamma(n: int, input: Any) -> Any:
 
 
 Tensor.polygamma = lambda self, n: polygamma(n, self)  # type: ignore[attr-defined]
+Tensor.polygamma_ = lambda self, n: _polygamma_op.in_place(self, n)  # type: ignore[attr-defined]
 
 
-@composite()
-def mvlgamma(input: Any, p: int) -> Any:
+def _mvlgamma(input, p):
     """The multivariate log-gamma function of dimension p."""
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
-    total = lgamma(input)
+    return _summed(lgamma, input, p) + np.asarray(p * (p - 1) * math.log(math.pi) / 4, input.dtype)
+
+
+def _summed(function: Any, input: Any, p: int) -> Any:
+    total = function(input)
     for k in range(1, p):
-        total = total + lgamma(input - k * 0.5)
-    return total + p * (p - 1) * math.log(math.pi) / 4
+        total = total + function(input - k * 0.5)
+    return total
+
+
+mvlgamma = op("mvlgamma", _mvlgamma, promote=("input",), to_float=True, inplace=True,
+              input=lambda grad, input, p: grad * _summed(digamma, input, p))
 
 
 i0 = _unary("i0", "i0", lambda grad, input: grad * special_i1(input), inplace=True)
@@ -147,8 +157,16 @@ for _name, _scipy_name in {
     "scaled_modified_bessel_k0": "k0e", "scaled_modified_bessel_k1": "k1e",
 }.items():
     op(f"special_{_name}", (lambda k: lambda input: k(input))(_scipy(_scipy_name)), promote="float", as_method=False)
-igamma = _binary("igamma", "gammainc")
-igammac = _binary("igammac", "gammaincc")
+igamma = _binary("igamma", "gammainc", inplace=True, input=not_implemented("igamma: input"),
+                 other=lambda grad, input, other: grad * _gamma_density(input, other))
+igammac = _binary("igammac", "gammaincc", inplace=True, input=not_implemented("igammac: input"),
+                  other=lambda grad, input, other: -grad * _gamma_density(input, other))
+
+
+def _gamma_density(input: Any, other: Any) -> Any:
+    return exp((input - 1) * log(other) - other - lgamma(input))
+
+
 special_zeta = op("special_zeta", lambda input, other: _scipy("zeta")(input, other), promote="float", as_method=False,
                   numbers="both")
 
@@ -255,25 +273,33 @@ def _copysign_slope(grad: Any, input: Any, result: Any) -> Any:
     return grad * where(input == 0, zeros_like(ratio), ratio)
 
 
-copysign = op("copysign", np.copysign, promote="float", inplace=True,
-              input=lambda grad, input, result: _copysign_slope(grad, input, result),
-              other=lambda grad: grad * 0)
+_copysign_number = op("copysign_number", np.copysign, promote="float", inplace=True, function=False,
+                      node="CopysignBackward1", inputs=("input",),
+                      input=lambda grad, input, result: _copysign_slope(grad, input, result))
+_copysign_tensor = op("copysign_tensor", np.copysign, promote="float", inplace=True, function=False,
+                      node="CopysignBackward0",
+                      input=lambda grad, input, result: _copysign_slope(grad, input, result),
+                      other=lambda grad: grad * 0)
+copysign = either("copysign", _copysign_number, _copysign_tensor, "other",
+                  doc="The magnitude of input with the sign of other.")
 nextafter = op("nextafter", np.nextafter, promote=True, inplace=True, numbers="none",
                input=not_implemented("nextafter"), other=not_implemented("nextafter"))
 heaviside = op("heaviside", lambda input, values: np.where(input == 0, values, input > 0).astype(input.dtype),
-               inplace=True, promote=True, numbers="none")
+               inplace={"input": underivable("heaviside_"), "values": underivable("heaviside_")},
+               promote=True, numbers="none", node="NotImplemented",
+               input=underivable("heaviside"), values=underivable("heaviside"))
 gcd = op("gcd", np.gcd, promote=True, inplace=True, numbers="none")
 lcm = op("lcm", np.lcm, promote=True, inplace=True, numbers="none")
 
 
-@composite()
-def ldexp(input: Any, other: Any) -> Any:
+def _ldexp(input, other):
     """input * 2 ** other."""
-    if not isinstance(other, Tensor):
-        raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    from .elementwise import mul, pow
+    return input * np.exp2(other)
 
-    return mul(input, pow(2.0, other))
+
+ldexp = op("ldexp", _ldexp, promote="float", inplace=True, numbers="none",
+           input=lambda grad, other: grad * exp2(other),
+           other=lambda grad, result: grad * (result * math.log(2)))
 
 
 @composite()
@@ -286,6 +312,20 @@ def float_power(input: Any, exponent: Any) -> Any:
     a = input.to(double) if isinstance(input, Tensor) else float(input)
     b = exponent.to(double) if isinstance(exponent, Tensor) else float(exponent)
     return pow(a, b)
+
+
+@method()
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
+    """float_power, in place: of a tensor in double precision."""
+    from .. import dtypes
+    from ..dispatch import legacy_scalar
+
+    if self.dtype is not dtypes.float64:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {legacy_scalar(self.dtype)} but the operation's result requires "
+            "dtype Double"
+        )
+    return self.pow_(exponent.to(dtypes.float64) if isinstance(exponent, Tensor) else float(exponent))
 
 
 # ---- angles, signs, replacement -----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ __all__ = [
 
 def threshold(input, threshold, value, inplace=False):
     """x where x > threshold, else `value`."""
-    return input.threshold_(threshold, value) if inplace else ops.threshold(input, threshold, value)
+    return ops.threshold.in_place(input, threshold, value) if inplace else ops.threshold(input, threshold, value)
 
 
 def relu(input, inplace=False):
@@ -31,7 +31,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """x bounded by [min_val, max_val]."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return input.hardtanh_(min_val, max_val) if inplace else ops.hardtanh(input, min_val, max_val)
+    return ops.hardtanh.in_place(input, min_val, max_val) if inplace else ops.hardtanh(input, min_val, max_val)
 
 
 def relu6(input, inplace=False):
@@ -41,49 +41,49 @@ def relu6(input, inplace=False):
 
 def hardsigmoid(input, inplace=False):
     """`min(max(x + 3, 0), 6) / 6`."""
-    return input.hardsigmoid_() if inplace else ops.hardsigmoid(input)
+    return ops.hardsigmoid.in_place(input) if inplace else ops.hardsigmoid(input)
 
 
 def hardswish(input, inplace=False):
     """`x * hardsigmoid(x)`."""
-    return input.hardswish_() if inplace else ops.hardswish(input)
+    return ops.hardswish.in_place(input) if inplace else ops.hardswish(input)
 
 
 def elu(input, alpha=1.0, inplace=False):
     """x above 0, `alpha * (exp(x) - 1)` below."""
-    return input.elu_(alpha) if inplace else ops.elu(input, alpha)
+    return ops.elu.in_place(input, alpha) if inplace else ops.elu(input, alpha)
 
 
 def celu(input, alpha=1.0, inplace=False):
     """x above 0, `alpha * (exp(x / alpha) - 1)` below."""
-    return input.celu_(alpha) if inplace else ops.celu(input, alpha)
+    return ops.celu.in_place(input, alpha) if inplace else ops.celu(input, alpha)
 
 
 def selu(input, inplace=False):
     """elu with the scale and alpha that keep mean 0 and variance 1 (Klambauer et al. 2017)."""
-    return input.selu_() if inplace else ops.selu(input)
+    return ops.selu.in_place(input) if inplace else ops.selu(input)
 
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """x above 0, `negative_slope * x` below."""
-    return input.leaky_relu_(negative_slope) if inplace else ops.leaky_relu(input, negative_slope)
+    return ops.leaky_relu.in_place(input, negative_slope) if inplace else ops.leaky_relu(input, negative_slope)
 
 
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     """Leaky ReLU with slopes drawn from [lower, upper] in training, and with their mean otherwise."""
     if inplace:
-        return input.rrelu_with_noise_(ops._rrelu_noise(input, lower, upper, training))
+        return ops.rrelu_with_noise.in_place(input, ops._rrelu_noise(input, lower, upper, training))
     return ops.rrelu(input, lower, upper, training)
 
 
 def silu(input, inplace=False):
     """`x * sigmoid(x)`."""
-    return input.silu_() if inplace else ops.silu(input)
+    return ops.silu.in_place(input) if inplace else ops.silu(input)
 
 
 def mish(input, inplace=False):
     """`x * tanh(softplus(x))`."""
-    return input.mish_() if inplace else ops.mish(input)
+    return ops.mish.in_place(input) if inplace else ops.mish(input)
 
 
 @composite(function=False, as_method=False)
@@ -115,7 +115,7 @@ def softshrink(input, lambd=0.5):
 
 
 def threshold_(input, threshold, value):
-    return input.threshold_(threshold, value)
+    return ops.threshold.in_place(input, threshold, value)
 
 
 def relu_(input):
@@ -127,19 +127,19 @@ def hardtanh_(input, min_val=-1.0, max_val=1.0):
 
 
 def elu_(input, alpha=1.0):
-    return input.elu_(alpha)
+    return ops.elu.in_place(input, alpha)
 
 
 def celu_(input, alpha=1.0):
-    return input.celu_(alpha)
+    return ops.celu.in_place(input, alpha)
 
 
 def selu_(input):
-    return input.selu_()
+    return ops.selu.in_place(input)
 
 
 def leaky_relu_(input, negative_slope=0.01):
-    return input.leaky_relu_(negative_slope)
+    return ops.leaky_relu.in_place(input, negative_slope)
 
 
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
