@@ -127,7 +127,10 @@ class OpNode(Node):
         return False
 
     def saved_inference(self) -> bool:
-        return any(isinstance(v, Tensor) and v._inference for v in self.saved)
+        for v in self.saved:  # any() would take twice the time
+            if isinstance(v, Tensor) and v._inference:
+                return True
+        return False
 
     def unpack(self, differentiable: bool) -> list:
         """The saved values in the order of the row's names: arrays, or (for a graph of the backward) Tensors."""
