@@ -4,6 +4,8 @@ Arrays in, arrays out; see kernels/__init__.py. Where a ufunc has torch's semant
 
 import numpy as np
 
+from .half import in_float32, is_half, narrow, widen
+
 
 def add(input, other, *, alpha=1):
     return np.add(input, other if alpha == 1 else other * np.asarray(alpha, getattr(other, "dtype", None)))
@@ -75,6 +77,8 @@ def pow(input, exponent):
             return input * input * input
         if exponent == 0.5 and input.dtype.kind not in "iu":
             return np.sqrt(input)
+    if is_half(input):  # NumPy takes a number beside a bfloat16 for a float32
+        return narrow(np.power(widen(input), widen(exponent)), input.dtype)
     return np.power(input, exponent)
 
 
@@ -122,6 +126,8 @@ def sign(input):
 def clamp(input, min=None, max=None):
     """Bounded below by min, then above by max; NaN stays."""
     result = input
+    if is_half(input):  # NumPy takes a number beside a bfloat16 for a float32
+        min, max = (bound if bound is None else np.asarray(bound, input.dtype) for bound in (min, max))
     if min is not None:
         result = np.maximum(result, min)
     if max is not None:
@@ -175,6 +181,7 @@ def where(condition, input, other):
     return np.where(condition, input, other)
 
 
+@in_float32
 def lerp(input, end, weight):
     """input + weight * (end - input), from the nearer end, so that weight 1 gives end exactly."""
     weight = np.asarray(weight, input.dtype)

@@ -204,7 +204,7 @@ def _scan(ufunc):
         work = np.float32 if _half(result) else result
         (d,) = axes(dim, input.ndim) or (None,)
         x = input.astype(work, copy=False)
-        return x.copy() if d is None else ufunc.accumulate(x, axis=d, dtype=work).astype(result, copy=False)
+        return input.astype(result) if d is None else ufunc.accumulate(x, axis=d, dtype=work).astype(result, copy=False)
 
     return kernel
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..dispatch import Tensor, composite, either, ndarray, op
 from ..kernels import elementwise as kernels
+from ..kernels.half import in_float32
 from ..tensor import method
 from .nn_common import not_implemented, underivable
 
@@ -202,11 +203,11 @@ acosh = op("acosh", np.arccosh, promote="float", inplace=_only_new("acosh"), ali
 atanh = op("atanh", np.arctanh, promote="float", inplace=_only_new("atanh"), aliases=("arctanh",),
            input=lambda grad, input: grad / (1 - input * input))
 atan2 = op("atan2", np.arctan2, numbers="none", promote="float", inplace=True, aliases=("arctan2",),
-           input=lambda grad, input, other: grad * (other / (input * input + other * other)),
-           other=lambda grad, input, other: grad * (-input / (input * input + other * other)))
+           input=lambda grad, input, other: grad * other * (1 / (input * input + other * other)),
+           other=lambda grad, input, other: grad * -input * (1 / (input * input + other * other)))
 sigmoid = op("sigmoid", kernels.sigmoid, promote="float", inplace=True,
              input=lambda grad, result: sigmoid_backward(grad, result))
-sigmoid_backward = op("sigmoid_backward", lambda grad_output, output: grad_output * (output * (1 - output)),
+sigmoid_backward = op("sigmoid_backward", in_float32(lambda grad_output, output: grad_output * (output * (1 - output))),
                       function=False,
                       grad_output=lambda grad, output: grad * (output * (1 - output)),
                       output=lambda grad, grad_output, output: grad * grad_output * (1 - 2 * output))

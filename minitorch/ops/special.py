@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 
 from ..dispatch import Tensor, composite, either, op
+from ..kernels.half import in_float32
 from ..tensor import method
 from .elementwise import abs, cast_like, cos, exp, exp2, log, log1p, sgn, sigmoid, sin, where, zeros_like
 from .nn_common import not_implemented, underivable
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
+_ROOT_HALF = math.sqrt(0.5)
 
 
 def _scipy(name: str) -> Any:
@@ -43,8 +45,16 @@ erf = _unary("erf", "erf", lambda grad, input: grad * (_TWO_OVER_ROOT_PI * exp(-
 erfc = _unary("erfc", "erfc", lambda grad, input: grad * (-_TWO_OVER_ROOT_PI * exp(-(input * input))), inplace=True)
 erfinv = _unary("erfinv", "erfinv", lambda grad, result: grad * (0.5 * math.sqrt(math.pi) * exp(result * result)),
                 inplace=True)
-special_ndtr = _unary("special_ndtr", "ndtr",
-                      lambda grad, input: grad * (exp(input * input * -0.5) / math.sqrt(2 * math.pi)))
+special_ndtr = op("special_ndtr", lambda input: _ndtr(input), promote="float", input=lambda grad, input:
+                  grad * (exp(input * input * -0.5) / math.sqrt(2 * math.pi)))
+
+
+def _ndtr(input):
+    """torch composes it of three operators, and so rounds half precisions three times."""
+    half = (1 + _scipy("erf")(input * np.asarray(_ROOT_HALF, input.dtype))) * np.asarray(0.5, input.dtype)
+    return half.astype(input.dtype, copy=False)
+
+
 special_ndtri = _unary("special_ndtri", "ndtri",
                        lambda grad, result: grad * (math.sqrt(2 * math.pi) * exp(result * result / 2)))
 special_log_ndtr = _unary("special_log_ndtr", "log_ndtr", lambda grad, input:
@@ -200,6 +210,7 @@ special_entr = op("special_entr", _entr, promote="float", as_method=False,
                   input=lambda grad, input: grad * (-log(input) - 1))
 
 
+@in_float32
 def _logit(input, eps=None):
     x = input if eps is None else np.clip(input, np.asarray(eps, input.dtype), np.asarray(1 - eps, input.dtype))
     return np.log(x / (1 - x))
@@ -215,16 +226,11 @@ def _logit_slope(grad: Any, input: Any, eps: Any) -> Any:
 logit = op("logit", _logit, promote=("input",), to_float=True, inplace=True,
            input=lambda grad, input, eps: _logit_slope(grad, input, eps))
 logaddexp = op("logaddexp", np.logaddexp, promote=True, numbers="none",
-               input=lambda grad, input, result: grad * exp(_finite_difference(input, result)),
-               other=lambda grad, other, result: grad * exp(_finite_difference(other, result)))
+               input=lambda grad, input, other: grad / (1 + exp(other - input)),
+               other=lambda grad, input, other: grad / (1 + exp(input - other)))
 logaddexp2 = op("logaddexp2", np.logaddexp2, promote=True, numbers="none",
                 input=lambda grad, input, other: grad * sigmoid((input - other) * math.log(2)),
                 other=lambda grad, input, other: grad * sigmoid((other - input) * math.log(2)))
-
-
-def _finite_difference(x: Any, result: Any) -> Any:
-    """x - result, and 0 where both are the same infinity."""
-    return where(x == result, zeros_like(x), x - result)
 
 
 def _logcumsumexp(input, dim):
@@ -258,7 +264,7 @@ def _sinc_slope(grad: Any, input: Any) -> Any:
     return grad * where(input == 0, zeros_like(input), (x * cos(x) - sin(x)) / (x * safe))
 
 
-sinc = op("sinc", lambda input: np.sinc(input).astype(input.dtype), promote="float", inplace=True,
+sinc = op("sinc", in_float32(lambda input: np.sinc(input).astype(input.dtype)), promote="float", inplace=True,
           input=lambda grad, input: _sinc_slope(grad, input))
 
 # ---- two numbers --------------------------------------------------------------------------------------------------
@@ -269,8 +275,7 @@ hypot = op("hypot", np.hypot, promote=True, inplace=True, numbers="none",
 
 
 def _copysign_slope(grad: Any, input: Any, result: Any) -> Any:
-    ratio = result / where(input == 0, zeros_like(input) + 1, input)
-    return grad * where(input == 0, zeros_like(ratio), ratio)
+    return grad * where(input == 0, zeros_like(input), result / input)
 
 
 _copysign_number = op("copysign_number", np.copysign, promote="float", inplace=True, function=False,
@@ -299,7 +304,7 @@ def _ldexp(input, other):
 
 ldexp = op("ldexp", _ldexp, promote="float", inplace=True, numbers="none",
            input=lambda grad, other: grad * exp2(other),
-           other=lambda grad, result: grad * (result * math.log(2)))
+           other=lambda grad, input, other: grad * input * (exp2(other) * math.log(2)))
 
 
 @composite()
@@ -330,11 +335,11 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
 
 # ---- angles, signs, replacement -----------------------------------------------------------------------------------
 
-deg2rad = op("deg2rad", lambda input: input * np.asarray(math.pi / 180, input.dtype), promote="float", inplace=True,
+deg2rad = op("deg2rad", in_float32(lambda input: input * np.asarray(math.pi / 180, input.dtype)), promote="float", inplace=True,
              input=lambda grad: grad * (math.pi / 180))
-rad2deg = op("rad2deg", lambda input: input * np.asarray(180 / math.pi, input.dtype), promote="float", inplace=True,
+rad2deg = op("rad2deg", in_float32(lambda input: input * np.asarray(180 / math.pi, input.dtype)), promote="float", inplace=True,
              input=lambda grad: grad * (180 / math.pi))
-signbit = op("signbit", lambda input: np.signbit(input) if input.dtype.kind in "f" else
+signbit = op("signbit", lambda input: np.signbit(input) if input.dtype.kind in "fV" else
              np.zeros(input.shape, bool) if input.dtype.kind in "ub" else input < 0)
 isneginf = op("isneginf", lambda input: input == -np.inf if input.dtype.kind in "fV" else np.zeros(input.shape, bool))
 isposinf = op("isposinf", lambda input: input == np.inf if input.dtype.kind in "fV" else np.zeros(input.shape, bool))
@@ -370,8 +375,7 @@ def _scaled_by(value: Any, array: Any) -> Any:
     return np.asarray(value, array.dtype)
 
 
-addcmul = op("addcmul", lambda input, tensor1, tensor2, *, value=1:
-             input + (tensor1 * tensor2 if value == 1 else _scaled_by(value, tensor1) * tensor1 * tensor2),
+addcmul = op("addcmul", lambda input, tensor1, tensor2, *, value=1: _addcmul(input, tensor1, tensor2, value),
              promote=True, inplace=True,
              input=lambda grad: grad,
              tensor1=lambda grad, tensor2, value: grad * (tensor2 * value),
@@ -383,6 +387,12 @@ addcdiv = op("addcdiv", lambda input, tensor1, tensor2, *, value=1: _addcdiv(inp
              tensor2=lambda grad, tensor1, tensor2, value: -grad * (tensor1 * value / (tensor2 * tensor2)))
 
 
+@in_float32
+def _addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    return input + (tensor1 * tensor2 if value == 1 else _scaled_by(value, tensor1) * tensor1 * tensor2)
+
+
+@in_float32
 def _addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
     if input.dtype.kind in "iub":
         raise RuntimeError(
