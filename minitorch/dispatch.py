@@ -24,11 +24,12 @@ from .autograd.graph import (
     INFERENCE_MESSAGE,  # noqa: F401  (the functions that codegen writes use it)
     NO_EDGE,
     OpNode,
-    Packed,
+    Packed,  # noqa: F401
     SavedList,
     SavedResult,
     gradient_edge,
     leaf_edge,
+    pack_saved,
     sequence,
     versions_of,
 )
@@ -361,22 +362,8 @@ def _pack(node: OpNode) -> None:
     from .autograd.saved import hooks_of_thread
 
     hooks = hooks_of_thread()
-    if hooks is None:
-        return
-    pack, unpack = hooks
-    for i, value in enumerate(node.saved):
-        if type(value) is SavedResult:
-            value = node._rewrap(value) if value.array.dtype.kind not in "fV" else _detached_result(node, value)
-        if isinstance(value, Tensor):
-            before, thread.grad = thread.grad, False
-            try:
-                node.saved[i] = Packed(pack(value), unpack)
-            finally:
-                thread.grad = before
-
-
-def _detached_result(node: OpNode, value: SavedResult) -> Tensor:
-    return wrap(value.array)
+    if hooks is not None:
+        node.saved = [pack_saved(node, value, hooks) for value in node.saved]
 
 
 def _run_view(row: Row, args: list, results: Any) -> Any:

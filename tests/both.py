@@ -83,6 +83,7 @@ def run(T, code):
 
 def words(text):
     text = str(text).split("Exception raised from")[0].split("(Triggered internally")[0].split("\n\n")[0]
+    text = re.sub(r"https?://\S+", "", text)
     return re.findall(r"[A-Za-z_]{3,}|\d+", text.replace("minitorch", "torch"))
 
 

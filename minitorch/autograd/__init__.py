@@ -10,7 +10,14 @@ from .grad_mode import (  # noqa: F401
     no_grad,
     set_grad_enabled,
 )
-from .saved import disable_saved_tensors_hooks, increment_version, save_on_cpu, saved_tensors_hooks  # noqa: F401
+from .multi_grad import register_multi_grad_hook
+from .saved import (
+    allow_mutation_on_saved_tensors,
+    disable_saved_tensors_hooks,
+    increment_version,
+    save_on_cpu,
+    saved_tensors_hooks,
+)
 from .variable import backward_all as backward  # noqa: F401
 from .variable import grad  # noqa: F401
 
@@ -30,5 +37,8 @@ def __getattr__(name: str):
     raise AttributeError(f"module 'minitorch.autograd' has no attribute '{name}'")
 
 
-for _f in (saved_tensors_hooks, save_on_cpu, disable_saved_tensors_hooks, increment_version):
+for _f in (
+    saved_tensors_hooks, save_on_cpu, disable_saved_tensors_hooks, allow_mutation_on_saved_tensors, increment_version,
+    register_multi_grad_hook,
+):
     setattr(graph, _f.__name__, _f)

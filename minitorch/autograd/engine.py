@@ -16,7 +16,7 @@ from ..kernels.reductions import sum_to
 from ..tensor import Tensor, wrap
 from . import anomaly
 from .grad_mode import thread
-from .graph import AccumulateGrad, Node
+from .graph import AccumulateGrad, Node, same_kind
 
 _LEAVES_FIRST = -(1 << 62)
 
@@ -36,8 +36,8 @@ def run(
     summed: set = set()  # buffers that hold a sum made here, which may be added to in place
     ready: list = []
     tie = itertools.count().__next__
-    state = thread.grad
-    thread.grad = create_graph
+    state, outer_walk = thread.grad, thread.walk
+    thread.grad, thread.walk = create_graph, Walk(dependencies, needed)
     try:
         # The roots' gradients arrive like those of any node: as the results of a call whose edges are the roots.
         node: Any = None
@@ -100,21 +100,24 @@ def run(
             while ready:
                 node = heapq.heappop(ready)[2]
                 grads = buffers.pop(node, None) or [None] * len(node.outputs)
-                if node.tensor_hooks or node.retained or node.pre_hooks:
+                leaf = type(node) is AccumulateGrad
+                if captures is not None and not accumulate and needed[node] is True:  # type: ignore[index]
+                    _capture(node, grads, captures, captured)  # before the hooks, as torch
+                if node.tensor_hooks or node.retained:
+                    _run_tensor_hooks(node, grads, create_graph)
+                if captures is not None and needed[node] is CAPTURE_ONLY and not (accumulate and leaf):  # type: ignore[index]
+                    _capture(node, grads, captures, captured)
+                    continue
+                if node.pre_hooks:
                     _run_hooks_before(node, grads, create_graph)
-                if captures is not None:
-                    if not accumulate:
-                        for number in captures.get(node, ()):
-                            g = grads[number]
-                            captured[node, number] = g if create_graph or g is None else wrap(g)
-                        g = None
-                    if needed[node] is CAPTURE_ONLY and not (accumulate and type(node) is AccumulateGrad):  # type: ignore[index]
-                        continue
-                if type(node) is not AccumulateGrad:
+                if not leaf:
                     break
-                node.accumulate(grads, create_graph)
                 if node.post_hooks:
-                    _run_hooks_after(node, (), [None], create_graph)
+                    given = list(grads)
+                    node.accumulate(grads, create_graph)
+                    _run_hooks_after(node, (), given, create_graph)
+                else:
+                    node.accumulate(grads, create_graph)
             else:
                 return captured
             edges = node.next_functions
@@ -133,7 +136,19 @@ def run(
                 anomaly.check_nan(node, results)
             grads = None  # type: ignore[assignment]
     finally:
-        thread.grad = state
+        thread.grad, thread.walk = state, outer_walk
+
+
+class Walk:
+    """What hooks can ask about the pass that is going on in their thread."""
+
+    __slots__ = ("dependencies", "needed", "__weakref__")
+
+    def __init__(self, dependencies: dict, needed: dict | None):
+        self.dependencies, self.needed = dependencies, needed
+
+    def reaches(self, node: Node) -> bool:
+        return node in self.dependencies and (self.needed is None or bool(self.needed[node]))
 
 
 def _count_dependencies(roots: list) -> tuple[dict, list]:
@@ -217,25 +232,33 @@ def _from_hook(grad: Any, create_graph: bool) -> Any:
     return grad if create_graph or grad is None else grad._array
 
 
-def _run_hooks_before(node: Node, grads: list, create_graph: bool) -> None:
-    """Tensor hooks, then the node's own pre-hooks, then `retain_grad`; each sees what the one before it returned."""
+def _capture(node: Node, grads: list, captures: dict, captured: dict) -> None:
+    for number in captures.get(node, ()):
+        g = grads[number]
+        captured[node, number] = wrap(g) if isinstance(g, np.ndarray) else g
+
+
+def _run_tensor_hooks(node: Node, grads: list, create_graph: bool) -> None:
+    """The hooks of the node's outputs, each of which sees what the one before it returned; then `retain_grad`."""
     for number, hooks in (node.tensor_hooks or {}).items():
         for hook in list(hooks.values()):
-            if grads[number] is None:
-                continue
             given = _to_hook(grads[number], create_graph)
             returned = hook(given)
             if returned is not None:
-                grads[number] = _from_hook(_same_kind(returned, given, hook), create_graph)
-    for hook in list((node.pre_hooks or {}).values()):
-        returned = hook(tuple([_to_hook(g, create_graph) for g in grads]))
-        if returned is not None:
-            grads[:] = [_from_hook(g, create_graph) for g in returned]
+                grads[number] = _from_hook(same_kind(returned, given, hook), create_graph)
     for number, reference in (node.retained or {}).items():
         tensor, grad = reference(), grads[number]
         if tensor is not None and grad is not None:
             given = _to_hook(grad, create_graph)
             tensor._grad = given.clone() if tensor._grad is None else tensor._grad + given
+
+
+def _run_hooks_before(node: Node, grads: list, create_graph: bool) -> None:
+    for hook in list(node.pre_hooks.values()):
+        given = tuple([_to_hook(g, create_graph) for g in grads])
+        returned = hook(given)
+        if returned is not None:
+            grads[:] = [_from_hook(g, create_graph) for g in _same_kinds(returned, given, hook)]
 
 
 def _run_hooks_after(node: Node, results: Any, grads: list, create_graph: bool) -> list:
@@ -248,23 +271,16 @@ def _run_hooks_after(node: Node, results: Any, grads: list, create_graph: bool) 
     for hook in list(node.post_hooks.values()):
         returned = hook(inputs, given)
         if returned is not None:
-            if len(returned) != len(inputs):
-                raise RuntimeError(
-                    f"hook '{getattr(hook, '__name__', hook)}' has returned an incorrect number of values "
-                    f"(got {len(returned)}, but expected {len(inputs)})"
-                )
-            inputs = tuple(returned)
+            inputs = _same_kinds(returned, inputs, hook)
     return [_from_hook(g, create_graph) for g in inputs]
 
 
-def _same_kind(returned: Any, given: Tensor, hook: Any) -> Tensor:
-    name = getattr(hook, "__name__", hook)
-    if not isinstance(returned, Tensor):
-        raise TypeError(f"expected Variable, but hook '{name}' returned {type(returned).__name__}")
-    if returned.shape != given.shape:
-        raise RuntimeError(f"hook '{name}' has changed the size of value")
-    if returned.dtype != given.dtype:
+def _same_kinds(returned: Any, given: tuple, hook: Any) -> tuple:
+    if not isinstance(returned, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(returned).__name__}'")
+    if len(returned) != len(given):
         raise RuntimeError(
-            f"hook '{name}' has changed the type of value (was {given.dtype} got {returned.dtype})"
+            f"hook '{getattr(hook, '__name__', hook)}' has returned an incorrect number of values "
+            f"(got {len(returned)}, but expected {len(given)})"
         )
-    return returned
+    return tuple([same_kind(r, g, hook) for r, g in zip(returned, given, strict=True)])

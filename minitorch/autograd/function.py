@@ -65,7 +65,7 @@ class FunctionCtx(Node):
         tensors = []
         for value, version in zip(self.saved, self._saved_versions, strict=True):
             if type(value) is Packed:
-                value = value.unpack(value.value)
+                value = value.unpack(self)
             elif type(value) is SavedResult:
                 self._check(value.array, value.counter, version, value.output_nr)
                 value = _rewrap(self, value)
@@ -277,7 +277,7 @@ def _finish(node: FunctionCtx, inputs: list, outputs: list, recorded: bool) -> N
             saved.append(None)
             versions.append(0)
         elif hooks is not None:
-            saved.append(Packed(hooks[0](t.detach() if output_nr is not None else t), hooks[1]))
+            saved.append(Packed(t, hooks, output_nr))
             versions.append(0)
         elif output_nr is not None:  # an output (which a dirty input is, too)
             kept = SavedResult(t, output_nr)

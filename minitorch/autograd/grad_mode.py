@@ -18,6 +18,7 @@ class ThreadState(threading.local):
     grad = True  # are operations recorded?
     inference = False
     modes: tuple = ()  # dispatch modes, innermost last (see dispatch.py)
+    walk: Any = None  # the backward pass that this thread is in (see engine.py)
 
     def __init__(self) -> None:
         # Infinities and NaNs are values to torch, not warnings; NumPy keeps this setting per thread.

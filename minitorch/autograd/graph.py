@@ -18,6 +18,7 @@ import numpy as np
 from .. import dtypes
 from ..tensor import Tensor, VersionCounter, strides_of, wrap
 from ..utils.hooks import RemovableHandle
+from .grad_mode import thread
 
 sequence = itertools.count().__next__
 _new = object.__new__
@@ -67,6 +68,11 @@ class Node:
             self.pre_hooks = OrderedDict()
         return add_hook(self.pre_hooks, hook)
 
+    def __call__(self, *grads: Any) -> Any:
+        """The gradients of the inputs from those of the outputs: this one step of the backward pass, without hooks."""
+        results = self.apply(list(grads), True)
+        return results[0] if len(results) == 1 else tuple(results)
+
     def apply(self, grads: list, differentiable: bool, wanted: Any = None) -> Any:
         """The gradients of the inputs, one per edge (None: no gradient), from those of the outputs."""
         raise NotImplementedError
@@ -80,6 +86,22 @@ def add_hook(hooks: OrderedDict, hook: Any) -> RemovableHandle:
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
+
+
+def same_kind(returned: Any, given: Tensor | None, hook: Any) -> Tensor | None:
+    """What a hook returned in place of a gradient, if it may stand there. TypeError or RuntimeError, as torch."""
+    name = getattr(hook, "__name__", hook)
+    if returned is not None and given is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+    if returned is None or given is None:
+        return returned
+    if not isinstance(returned, Tensor):
+        raise TypeError(f"expected Variable, but hook '{name}' returned '{type(returned).__name__}'")
+    if returned.shape != given.shape:
+        raise RuntimeError(f"hook '{name}' has changed the size of value")
+    if returned.dtype != given.dtype:
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was {given.dtype} got {returned.dtype})")
+    return returned
 
 
 FREED_MESSAGE = (
@@ -102,12 +124,78 @@ class SavedResult:
 
 
 class Packed:
-    """A saved tensor that went through `saved_tensors_hooks`: unpacked again when the formula asks for it."""
+    """A saved tensor that went through `saved_tensors_hooks`: unpacked again when the formula asks for it.
 
-    __slots__ = ("value", "unpack")
+    What comes back takes the place that the tensor had in the graph, be it computed or not."""
 
-    def __init__(self, value: Any, unpack: Any):
-        self.value, self.unpack = value, unpack
+    __slots__ = ("value", "hook", "edge", "output_nr")
+
+    def __init__(self, tensor: Tensor, hooks: tuple, output_nr: int | None = None):
+        pack, self.hook = hooks
+        self.output_nr = output_nr
+        self.edge = gradient_edge(tensor) if output_nr is None else NO_EDGE  # an output's leads to the node itself
+        version, before = tensor._version_counter().value, thread.grad
+        thread.grad = False
+        try:
+            self.value = pack(tensor)
+        finally:
+            thread.grad = before
+        if tensor._counter.value != version:
+            raise RuntimeError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot "
+                "be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if "
+                "you need to perform in-place operations on the input to a pack hook."
+            )
+        if self.value is tensor and output_nr is not None:
+            self.value = tensor.detach()  # an output knows the node that saves it: together they would be a cycle
+
+    def unpack(self, node: "Node") -> Tensor:
+        tensor = self.hook(self.value)
+        if not isinstance(tensor, Tensor):
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{type(tensor).__name__}"
+            )
+        tensor = wrap(tensor._array)
+        edge = self.edge if self.output_nr is None else (node, self.output_nr)
+        if edge[0] is not None and tensor._array.dtype.kind in "fV":
+            tensor._requires_grad = True
+            if type(edge[0]) is AccumulateGrad:
+                tensor._accumulator = weakref.ref(edge[0])
+            else:
+                tensor._edge = edge
+        return tensor
+
+
+class SavedTensor:
+    """One of a node's saved tensors, on which hooks can be put (`node._raw_saved_self`)."""
+
+    def __init__(self, node: Any, position: int):
+        self._node, self._position = node, position
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+        """Keep what `pack_hook(tensor)` gives, until `unpack_hook` is asked to give the tensor back."""
+        node, i = self._node, self._position
+        if node.saved is None:
+            raise RuntimeError(FREED_MESSAGE)
+        value = node.saved[i]
+        if type(value) is Packed:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of "
+                "hooks is allowed at a time."
+            )
+        if value is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden.")
+        node.saved[i] = pack_saved(node, value, (pack_hook, unpack_hook))
+
+
+def pack_saved(node: Any, value: Any, hooks: tuple) -> Any:
+    """What a node keeps instead of a value that it saves; what holds no tensor stays as it is."""
+    if type(value) is SavedResult:
+        return Packed(node._rewrap(value), hooks, value.output_nr)
+    if type(value) is SavedList:
+        value.tensors = [Packed(t, hooks) if isinstance(t, Tensor) else t for t in value.tensors]
+    return Packed(value, hooks) if isinstance(value, Tensor) else value
 
 
 class OpNode(Node):
@@ -149,10 +237,10 @@ class OpNode(Node):
                     self._overwritten(v.array, v.counter, versions[i] if versions else 0, v.output_nr)
                 values.append(self._rewrap(v) if differentiable else v.array)
             elif type(v) is Packed:
-                t = v.unpack(v.value)
+                t = v.unpack(self)
                 values.append(t if differentiable else t._array)
             elif type(v) is SavedList:
-                values.append(v.tensors if differentiable else v.arrays(self))
+                values.append(v.unpack(self, differentiable))
             else:
                 values.append(v)
         return values
@@ -203,12 +291,13 @@ class OpNode(Node):
         return results
 
     def __getattr__(self, name: str) -> Any:
-        # `node._saved_other`: what was saved under that name, as a Tensor
-        if name.startswith("_saved_"):
-            key = {"self": "input"}.get(name[7:], name[7:])
-            if key in self.row.names:
-                value = self.unpack(True)[self.row.names.index(key)]
-                return value
+        # `node._saved_other`: what was saved under that name, as a Tensor; `node._raw_saved_other`: for hooks
+        for prefix in ("_saved_", "_raw_saved_"):
+            key = name.removeprefix(prefix)
+            key = "input" if key == "self" else key
+            if name.startswith(prefix) and key in self.row.names:
+                position = self.row.names.index(key)
+                return SavedTensor(self, position) if prefix == "_raw_saved_" else self.unpack(True)[position]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
@@ -239,14 +328,14 @@ class SavedList:
         self.tensors = tensors
         self.versions = [t._version if isinstance(t, Tensor) else 0 for t in tensors]
 
-    def arrays(self, node: OpNode) -> list:
+    def unpack(self, node: OpNode, differentiable: bool) -> list:
         found = []
         for t, version in zip(self.tensors, self.versions, strict=True):
-            if isinstance(t, Tensor):
-                if t._version != version:
-                    node._overwritten(t._array, t._counter, version)
-                t = t._array
-            found.append(t)
+            if type(t) is Packed:
+                t = t.unpack(node)
+            elif isinstance(t, Tensor) and t._version != version:
+                node._overwritten(t._array, t._counter, version)
+            found.append(t if differentiable or not isinstance(t, Tensor) else t._array)
         return found
 
 
@@ -278,6 +367,9 @@ class AccumulateGrad(Node):
     @tensor_hooks.setter
     def tensor_hooks(self, hooks: dict) -> None:
         self.variable._hooks = hooks[0]
+
+    def __call__(self, grad: Any) -> None:
+        self.accumulate([grad], True)
 
     def plain(self) -> bool:
         """No hook wants to see the gradient before it is accumulated, or after."""
@@ -325,7 +417,10 @@ class AccumulateGrad(Node):
         after = variable._post_accumulate_hooks
         if after:
             for hook in list(after.values()):
-                hook(variable)
+                returned = hook(variable)
+                if returned is not None:
+                    same_kind(returned, variable, hook)
+                    raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
 def _check_layout(grad: Any, leaf: Any) -> None:

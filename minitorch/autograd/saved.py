@@ -1,5 +1,6 @@
 """Hooks on saved tensors (torch/autograd/graph.py): what nodes keep can be packed when saved, unpacked when used."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -61,6 +62,45 @@ class disable_saved_tensors_hooks:
                 return function(*args, **kwargs)
 
         return wrapper
+
+
+class allow_mutation_on_saved_tensors:
+    """Context manager: what is saved inside may be overwritten; the backward pass, inside too, sees the old values.
+
+    A copy is made of all that is saved (torch makes one when it is overwritten). As a context it gives an object whose
+    `clear()` forgets the copies."""
+
+    _active = threading.local()
+
+    def __enter__(self) -> "allow_mutation_on_saved_tensors":
+        if getattr(self._active, "here", False):
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+        self._copies: dict = {}
+        self._hooks = saved_tensors_hooks(self._pack, self._unpack)
+        self._hooks.__enter__()
+        self._active.here = True
+        return self
+
+    def _pack(self, tensor: Any) -> object:
+        key = object()
+        self._copies[key] = tensor.clone()
+        return key
+
+    def _unpack(self, key: object) -> Any:
+        if key not in self._copies:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context "
+                "in which the graph was originally recorded."
+            )
+        return self._copies[key]
+
+    def clear(self) -> None:
+        self._copies.clear()
+
+    def __exit__(self, *exc: Any) -> None:
+        self.clear()
+        self._active.here = False
+        self._hooks.__exit__(*exc)
 
 
 def increment_version(tensor: Any) -> None:

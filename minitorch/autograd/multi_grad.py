@@ -1,0 +1,69 @@
+"""One hook for the gradients of several tensors (torch.autograd.graph.register_multi_grad_hook)."""
+
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..tensor import Tensor
+from .grad_mode import thread
+from .graph import gradient_edge
+
+
+class MultiHandle:
+    """Removes a hook that stands on several tensors."""
+
+    def __init__(self, handles: tuple):
+        self.handles = handles
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self) -> "MultiHandle":
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all") -> MultiHandle:
+    """Call a hook once per backward pass.
+
+    mode "all": `fn(grads)` when the gradients of all `tensors` that the pass reaches are known, None for the others;
+    "any": `fn(grad)` with the first of them. Returns a handle with `remove()`."""
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    lock = threading.Lock()
+    if mode == "any":
+        met: weakref.WeakSet = weakref.WeakSet()  # the passes in which fn has been called
+
+        @functools.wraps(fn)
+        def first(grad: Any) -> None:
+            with lock:
+                before = thread.walk in met
+                met.add(thread.walk)
+            if not before:
+                fn(grad)
+
+        return MultiHandle(tuple([t.register_hook(first) for t in tensors if t.requires_grad]))
+
+    if not all(t.requires_grad for t in tensors):
+        raise AssertionError("Expected gradient function to be set")
+    nodes = [gradient_edge(t)[0] for t in tensors]
+    waiting: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {pass: [gradients to come, gradients]}
+
+    def arrived(position: int, grad: Any) -> None:
+        walk = thread.walk
+        with lock:
+            if walk not in waiting:
+                waiting[walk] = [sum(walk.reaches(node) for node in nodes), [None] * len(nodes)]
+            state = waiting[walk]
+            state[0] -= 1
+            state[1][position] = grad
+        if state[0] == 0:
+            del waiting[walk]
+            fn(state[1])
+
+    return MultiHandle(tuple([t.register_hook(functools.partial(arrived, i)) for i, t in enumerate(tensors)]))
