@@ -138,6 +138,8 @@ def clamp(input, min=None, max=None):
 def round(input, *, decimals=0):
     """To the nearest, ties to even."""
     if input.dtype.kind in "iub":
+        if decimals:
+            raise NotImplementedError(f'"round" to decimals not implemented for {input.dtype}')
         return input.copy()
     if decimals == 0:
         return np.rint(input)

@@ -13,6 +13,7 @@ def _key(indices):
 
 def _check(input, indices):
     """IndexError in torch's words for what NumPy would refuse in its own."""
+    indices = [part for i in indices for part in (np.nonzero(i) if i is not None and i.dtype == bool else (i,))]
     if len(indices) > input.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
     shapes = []
@@ -34,7 +35,7 @@ def _check(input, indices):
 
 
 def index(input, indices):
-    """input[indices]: integer arrays broadcast against each other; None keeps a dimension."""
+    """input[indices]: integer arrays and masks, broadcast against each other; None keeps a dimension."""
     try:
         return input[_key(indices)]
     except IndexError:
@@ -54,6 +55,8 @@ def put_into(out, indices, values, accumulate=False):
     try:
         if not accumulate:
             out[key] = values
+        elif len(indices) == 1 and indices[0].dtype == bool:
+            out[key] += values  # a mask names each place once
         elif len(indices) == 1 and indices[0].ndim == 1 and out.ndim == 2 and out.dtype.kind == "f":
             add_rows(out, indices[0], np.broadcast_to(values, (len(indices[0]), out.shape[1])))
         else:
@@ -112,9 +115,9 @@ def check_gather(input, dim, index, name="gather"):
 
 def gather(input, dim, index, *, sparse_grad=False):
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
-    d = check_gather(input, dim, index)
     if index.size == 0:
         return np.empty(index.shape, input.dtype)
+    d = check_gather(input, dim, index)
     if input.ndim == 0 or index.ndim == 0:
         return np.broadcast_to(input.reshape(-1)[index.reshape(-1)], index.shape or (1,)).reshape(index.shape).copy()
     for k, (n, m) in enumerate(zip(index.shape, input.shape, strict=True)):
@@ -151,7 +154,7 @@ def scatter_add(input, dim, index, src):
     if src.dtype != input.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if input.ndim == 0:
-        out += np.sum(src)
+        out += np.add.reduce(src, None, dtype=out.dtype)
         return out
     np.add.at(out, _along(d, index, input.shape), src[tuple([slice(n) for n in index.shape])])
     return out
@@ -176,9 +179,13 @@ def index_add(input, dim, index, source, *, alpha=1):
     d = check_dim(dim, input.ndim)
     if index.size and (index.min() < 0 or index.max() >= (input.shape[d] if input.ndim else 1)):
         raise RuntimeError("index out of range in self")
+    if source.dtype != input.dtype:
+        raise RuntimeError(
+            f"index_add_(): self ({input.dtype}) and source ({source.dtype}) must have the same scalar type"
+        )
     values = source if alpha == 1 else source * np.asarray(alpha, source.dtype)
     if input.ndim == 0:
-        out += np.sum(values)
+        out += np.add.reduce(values, None, dtype=out.dtype)
     else:
         np.add.at(out, (slice(None),) * d + (np.atleast_1d(index),), values)
     return out

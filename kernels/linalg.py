@@ -63,8 +63,12 @@ def _integer_matmul(input, other):
 
 @in_float32
 def addmm(input, mat1, mat2, beta=1, alpha=1):
-    """`beta * input + alpha * (mat1 @ mat2)`; with beta 0 the input's nan and inf are not propagated."""
+    """`beta * input + alpha * (mat1 @ mat2)`; with beta 0 the input's nan and inf are not propagated. Among integers
+    beta and alpha lose their fractions.
+    """
     out = matmul(mat1, mat2)
+    if out.dtype.kind in "iu":
+        beta, alpha = int(beta), int(alpha)
     if alpha != 1:
         out *= alpha
     if beta != 0:

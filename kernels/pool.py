@@ -253,6 +253,8 @@ def avg_pool(
     windows = _arguments(f"avg_pool{nd}d", nd, input.shape, kernel_size, stride, padding, 1, ceil_mode)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
+    if input.dtype.kind in "iub" and input.dtype != np.int64:
+        raise NotImplementedError(f'"avg_pool{nd}d" not implemented for an input of {input.dtype}')
     x = widen(_planes(input, nd))
     if _pays(x, windows):
         total = np.empty((len(x), *windows.out), x.dtype)
@@ -263,7 +265,10 @@ def avg_pool(
         for tap in windows.taps:
             total += x[tap]
     divisor = _divisors(windows, count_include_pad, divisor_override, total)
-    total = total // divisor if total.dtype.kind in "iu" else np.divide(total, divisor, out=total)
+    if total.dtype.kind in "iu":
+        total = np.trunc(total / divisor).astype(total.dtype)
+    else:
+        np.divide(total, divisor, out=total)
     return narrow(total.reshape(input.shape[:-nd] + windows.out), input.dtype)
 
 

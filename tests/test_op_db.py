@@ -27,9 +27,6 @@ SUPPORTED = [
     for dtype, kind in op_db.DTYPES.items()
     if kind in op.supported_dtypes("cpu")
 ]
-# Entries with a sample that is known to fail, mostly in float32 (rounding near the tolerance) and in integer dtypes of
-# operators made for floats: each is a fault to mend, and none may join them.
-KNOWN = {tuple(line.split()) for line in (PARITY / "known.txt").read_text().splitlines()}
 LIMIT = 24  # samples taken of each entry in the everyday run; `-m sweep` takes all
 SLOW = 60.0
 
@@ -41,8 +38,6 @@ def words(report):
 
 
 def judge(name, dtype, limit):
-    if (name, dtype) in KNOWN:
-        pytest.xfail("known to fail; see parity/known.txt")
     report = op_db.check(name, dtype, limit=limit, seconds=SLOW)
     assert not report.wrong, f"{name} gives wrong values in {dtype}\n{words(report)}"
     if name in WHOLE:

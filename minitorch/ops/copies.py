@@ -8,6 +8,7 @@ from .. import devices, dtypes
 from ..dispatch import FUNCTIONS, Tensor, composite, ndarray, op
 from ..kernels import shape as kernels
 from ..tensor import channels_last, channels_last_3d, is_channels_last, method
+from .elementwise import zeros_like
 from .shape import _array, expand, flatten, reshape, sizes, slice_, sum_to, unbind, unsqueeze, zeros
 
 # ---- joining ------------------------------------------------------------------------------------------------------
@@ -295,7 +296,7 @@ def _copy_kernel(input, src):
 
 
 _copy = op("copy", _copy_kernel, inplace=True, function=False, as_method=False, node="CopyBackwards",
-           input=lambda grad: grad * 0, src=lambda grad: grad)
+           input=lambda grad: zeros_like(grad), src=lambda grad: grad)
 
 
 @method()
@@ -314,7 +315,7 @@ def _fill_kernel(input, value):
 
 def _fill(name: str, node: str, node_in_place: str, **formula: Any) -> Any:
     return op(name, _fill_kernel, function=False, node=node, inplace={"node": node_in_place}, overlaps=True,
-              input=lambda grad: grad * 0, **formula)
+              input=lambda grad: zeros_like(grad), **formula)
 
 
 _fill_number = _fill("fill_number", "FillBackward0", "FillBackward2")
@@ -335,7 +336,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 FUNCTIONS["fill_"] = fill_
 zero = op("zero", lambda input: np.zeros_like(input), inplace=True, function=False, as_method=False, overlaps=True,
-          input=lambda grad: grad * 0)
+          input=lambda grad: zeros_like(grad))
 method("zero_")(zero.in_place)
 
 

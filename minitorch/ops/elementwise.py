@@ -66,12 +66,12 @@ div = op("div", np.divide, numbers="both", promote="float", inplace=True, aliase
          other=lambda grad, input, other: -grad * ((input / other) / other))
 div_trunc = op("div_trunc", kernels.div_trunc, numbers="both", promote=True, node="DivBackward1", inplace=True,
                function=False,
-               input=lambda grad: grad * 0,
-               other=lambda grad: grad * 0)
+               input=lambda grad, other: zeros_like(grad),
+               other=lambda grad, input, other: zeros_like(grad))
 _div_floor = op("div_floor", kernels.div_floor, numbers="both", promote=True, node="DivBackward1", inplace=True,
                 function=False,
-                input=lambda grad: grad * 0,
-                other=lambda grad: grad * 0)
+                input=lambda grad, other: zeros_like(grad),
+                other=lambda grad, input, other: zeros_like(grad))
 floor_divide = op("floor_divide", kernels.div_floor, numbers="both", promote=True, node="NotImplemented",
                   dunder="__floordiv__", input=underivable("floor_divide"), other=underivable("floor_divide"),
                   inplace={"input": underivable("floor_divide_"), "other": underivable("floor_divide_")})
@@ -117,10 +117,10 @@ method("divide_", "true_divide_")(div_)
 
 _pow_number = op("pow_scalar", kernels.pow, promote=("input",), node="PowBackward0", inplace=True, function=False,
                  input=lambda grad, input, exponent:
-                 grad * 0 if exponent == 0 else grad * (exponent * pow(input, exponent - 1)))
+                 zeros_like(grad) if exponent == 0 else grad * (exponent * pow(input, exponent - 1)))
 _pow_tensor = op("pow_tensor", kernels.pow, numbers="both", promote=True, node="PowBackward1", inplace=True, function=False,
                  input=lambda grad, input, exponent:
-                 grad * where(exponent == 0, zeros_like(input), exponent * pow(input, exponent - 1)),
+                 where(exponent == 0, zeros_like(grad), grad * (exponent * pow(input, exponent - 1))),
                  exponent=lambda grad, input, exponent, result:
                  grad * where((input == 0) & (exponent >= 0), zeros_like(result), result * log(input)))
 
@@ -216,12 +216,22 @@ sigmoid_backward = op("sigmoid_backward", in_float32(lambda grad_output, output:
 
 abs = op("abs", np.abs, inplace=True, aliases=("absolute",), dunder="__abs__",
          input=lambda grad, input: grad * sgn(input))
-sign = op("sign", kernels.sign, inplace=True, input=lambda grad: grad * 0)
-sgn = op("sgn", kernels.sign, inplace=True, input=lambda grad: grad * 0)
-floor = op("floor", kernels.floor, inplace=True, input=lambda grad: grad * 0)
-ceil = op("ceil", kernels.ceil, inplace=True, input=lambda grad: grad * 0)
-trunc = op("trunc", kernels.trunc, inplace=True, aliases=("fix",), input=lambda grad: grad * 0)
-round = op("round", kernels.round, inplace=True, input=lambda grad: grad * 0)
+sign = op("sign", kernels.sign, inplace=True, input=lambda grad: zeros_like(grad))
+sgn = op("sgn", kernels.sign, inplace=True, input=lambda grad, input, result: zeros_like(grad))
+floor = op("floor", kernels.floor, inplace=True, input=lambda grad: zeros_like(grad))
+ceil = op("ceil", kernels.ceil, inplace=True, input=lambda grad: zeros_like(grad))
+trunc = op("trunc", kernels.trunc, inplace=True, aliases=("fix",), input=lambda grad: zeros_like(grad))
+round = op("round", kernels.round, inplace=True, input=lambda grad: zeros_like(grad))
+
+
+@composite()
+def special_round(input: Any, *, decimals: int = 0) -> Any:
+    """`round`, which here, unlike there, refuses integers."""
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(f'"round" not implemented for {input.dtype}')
+    return round(input, decimals=decimals)
+
+
 frac = op("frac", kernels.frac, inplace=True, input=lambda grad: grad)
 relu = op("relu", kernels.relu, inplace=True, input=lambda grad, result: relu_backward(grad, result))
 relu_backward = op("relu_backward", kernels.relu_backward, function=False, node="ThresholdBackwardBackward0",
@@ -264,9 +274,11 @@ _clamp_tensor = op(
     "clamp_tensor", kernels.clamp, promote=("input", "min", "max"), node="ClampBackward0", inplace=True, function=False,
     input=lambda grad, input, min, max: _within(grad, input, min, max),
     min=lambda grad, input, min, max:
-    grad * 0 if min is None else where((input < min) & (True if max is None else min < max), grad, zeros_like(grad)),
+    zeros_like(grad) if min is None
+    else where((input < min) & (True if max is None else min < max), grad, zeros_like(grad)),
     max=lambda grad, input, min, max:
-    grad * 0 if max is None else where((input > max) | (False if min is None else max < min), grad, zeros_like(grad)),
+    zeros_like(grad) if max is None
+    else where((input > max) | (False if min is None else max < min), grad, zeros_like(grad)),
 )
 
 
@@ -360,9 +372,10 @@ def _compared_in_place() -> None:
         ("eq", np.equal), ("ne", np.not_equal, "not_equal_"), ("lt", np.less, "less_"),
         ("le", np.less_equal, "less_equal_"), ("gt", np.greater, "greater_"), ("ge", np.greater_equal, "greater_equal_"),
     ):
-        shared: dict = {"promote": True, "inplace": True, "function": False, "input": lambda grad: grad * 0}
+        zero = lambda grad: zeros_like(grad)
+        shared: dict = {"promote": True, "inplace": True, "function": False, "input": zero}
         number = op(f"{name}_number", kernel, node=f"{name.capitalize()}Backward0", **shared)
-        tensor = op(f"{name}_tensor", kernel, node=f"{name.capitalize()}Backward1", **shared, other=lambda grad: grad * 0)
+        tensor = op(f"{name}_tensor", kernel, node=f"{name.capitalize()}Backward1", **shared, other=zero)
 
         def in_place(self: Tensor, other: Any, number: Any = number, tensor: Any = tensor) -> Tensor:
             return (number if isinstance(other, (bool, int, float)) else tensor).in_place(self, other)

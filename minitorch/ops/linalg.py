@@ -139,8 +139,8 @@ baddbmm = op("baddbmm", _baddbmm_kernel, autocast="lower", inplace=True,
 
 
 def _addbmm_kernel(input, batch1, batch2, *, beta=1, alpha=1):
-    total = _bmm_kernel(batch1, batch2).sum(0)
-    return (input * beta if beta != 0 else 0) + total * alpha
+    product = _bmm_kernel(batch1, batch2)
+    return _plus(input, product.sum(0, dtype=product.dtype), beta, alpha)
 
 
 addbmm = op("addbmm", _addbmm_kernel, autocast="lower", inplace=True,
@@ -468,7 +468,7 @@ def _contract_pair(a_labels: list, a: Any, b_labels: list, b: Any, later: set) -
 
 def _plus(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     """beta * input + alpha * product, in the product's dtype; with beta = 0 the input doesn't count, be it NaN."""
-    if product.dtype.kind in "iub":
+    if product.dtype.kind in "iub":  # the factors of integers lose their fractions
         beta, alpha = int(beta), int(alpha)
     dtype = np.result_type(input, product) if input.dtype.kind in "iub" else product.dtype
     product = product if alpha == 1 else product * np.asarray(alpha, product.dtype)
@@ -484,6 +484,9 @@ def _addmv_kernel(input, mat, vec, *, beta=1, alpha=1):
 
 def _addr_kernel(input, vec1, vec2, *, beta=1, alpha=1):
     """beta * input + alpha * outer(vec1, vec2)."""
+    if vec1.dtype.kind in "iub" and (isinstance(beta, float) or isinstance(alpha, float)):
+        which = "beta" if isinstance(beta, float) else "alpha"
+        raise RuntimeError(f"For integral input tensors, argument {which} must not be a floating point number.")
     if vec1.ndim != 1 or vec2.ndim != 1:
         which, vec = ("vec1", vec1) if vec1.ndim != 1 else ("vec2", vec2)
         raise RuntimeError(f"addr: Expected 1-D argument {which}, but got {vec.ndim}-D")

@@ -19,8 +19,20 @@ from .shape import chunk
 
 threshold = op("threshold", piecewise.threshold, inplace={"node": "ThresholdBackward1"}, as_method=False,
                input=lambda grad, input, threshold: where(input <= threshold, zeros_like(grad), grad))
-hardtanh = op("hardtanh", lambda input, min_val=-1.0, max_val=1.0: elementwise.clamp(input, min_val, max_val),
-              function=False, inplace=True,
+
+
+def _hardtanh(input, min_val=-1.0, max_val=1.0):
+    """Among integers the bounds lose their fractions."""
+    if input.dtype.kind == "b":
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    if input.dtype.kind == "u" and (min_val < 0 or max_val < 0):
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    if input.dtype.kind in "iu":
+        min_val, max_val = int(min_val), int(max_val)
+    return elementwise.clamp(input, min_val, max_val)
+
+
+hardtanh = op("hardtanh", _hardtanh, function=False, inplace=True,
               input=lambda grad, input, min_val, max_val:
               where((input <= min_val) | (input >= max_val), zeros_like(grad), grad))
 _SIXTH = float(np.float32(1) / np.float32(6))  # torch's constant, single precision also for doubles
@@ -87,7 +99,7 @@ softshrink = op("softshrink", floating(piecewise.softshrink), function=False,
                 input=lambda grad, input, lambd: _shrunk(grad, input, lambd))
 rrelu_with_noise = op("rrelu_with_noise", lambda input, noise: input * noise, function=False,
                       inplace={"node": "RreluWithNoiseBackward1"},
-                      input=lambda grad, noise: grad * noise)
+                      input=lambda grad, input, noise: grad * noise)
 
 
 def _shrunk(grad: Any, input: Any, lambd: Any) -> Any:

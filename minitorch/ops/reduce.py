@@ -1,5 +1,6 @@
 """Over dimensions: sums, means, extrema, norms, scans (ATen/native/ReduceOps.cpp)."""
 
+import math
 from collections import namedtuple
 from typing import Any
 
@@ -65,9 +66,9 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 
 _prod_all = op("prod_all", lambda input, *, dtype=None: kernels.prod(input, dtype=dtype), autocast="fp32", function=False,
                node="ProdBackward0",
-               input=lambda grad, input: (grad * _others_product(input.reshape(-1), 0)).reshape(input.shape))
+               input=lambda grad, input, result: (grad * _others_product(input.reshape(-1), 0)).reshape(input.shape))
 _prod_dim = op("prod_dim", kernels.prod, autocast="fp32", function=False, node="ProdBackward1",
-               input=lambda grad, input, dim, keepdim:
+               input=lambda grad, input, dim, keepdim, result:
                grad * _others_product(input, 0) if input.ndim == 0 else
                restore(grad, input.shape, dim, keepdim) * _others_product(input, dim))
 
@@ -97,13 +98,15 @@ def prod(input: Any, dim: int | None = None, keepdim: bool = False, *, dtype: An
 
 
 _var = op("var_", kernels.var, function=False, node="VarBackward0",
-          input=lambda grad, input, dim, correction, keepdim: restore(grad, input.shape, dim, keepdim)
-          * ((input - mean(input, dim, True)) * (2.0 / np.float64(_freedom(input, dim, correction)))))
+          input=lambda grad, input, dim, correction, keepdim: _var_slope(grad, input, dim, correction, keepdim))
 
 
-def _freedom(input: Any, dim: Any, correction: Any) -> Any:
-    n = count(input.shape, dim) - correction
-    return n if n > 0 else 0.0
+def _var_slope(grad: Any, input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    freedom = np.float64(count(input.shape, dim) - correction)
+    if freedom <= 0 and (dim in (None, (), []) or input.ndim == 0):  # the limit, as torch takes it
+        infinite = zeros_like(input) + math.inf
+        return grad * where(input == mean(input), infinite * 0, infinite)
+    return restore(grad, input.shape, dim, keepdim) * ((input - mean(input, dim, True)) * (2.0 / freedom))
 
 
 def _std(input: Any, dim: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
@@ -119,9 +122,7 @@ def _std_gradient(grad: Any, input: Any, dim: Any, correction: Any, keepdim: boo
     """That of the variance over twice the deviation; 0 where the deviation is."""
     slope = grad / (result * 2)
     slope = where(result == 0, zeros_like(slope), slope)
-    return restore(slope, input.shape, dim, keepdim) * (
-        (input - mean(input, dim, True)) * (2.0 / np.float64(_freedom(input, dim, correction)))
-    )
+    return _var_slope(slope, input, dim, correction, keepdim)
 
 
 def _correction(dim: Any, unbiased: Any, correction: Any) -> tuple:
@@ -263,7 +264,7 @@ def _cumprod_gradient(grad: Any, input: Any, dim: int, result: Any) -> Any:
 
     n = input.shape[dim]
     if n == 0:
-        return grad * 0
+        return zeros_like(grad)
     columns = []
     for i in range(n):  # the products that leave element i out, and their sum
         head = narrow(input, dim, 0, i)

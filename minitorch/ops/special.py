@@ -43,8 +43,7 @@ def _binary(name: str, scipy_name: str, **formulas: Any) -> Any:
 
 erf = _unary("erf", "erf", lambda grad, input: grad * (_TWO_OVER_ROOT_PI * exp(-(input * input))), inplace=True)
 erfc = _unary("erfc", "erfc", lambda grad, input: grad * (-_TWO_OVER_ROOT_PI * exp(-(input * input))), inplace=True)
-erfinv = _unary("erfinv", "erfinv", lambda grad, result: grad * (0.5 * math.sqrt(math.pi) * exp(result * result)),
-                inplace=True)
+erfinv = _unary("erfinv", "erfinv", lambda grad, input: grad * _erfinv_slope(erfinv(input)), inplace=True)
 special_ndtr = op("special_ndtr", lambda input: _ndtr(input), promote="float", input=lambda grad, input:
                   grad * (exp(input * input * -0.5) / math.sqrt(2 * math.pi)))
 
@@ -57,8 +56,12 @@ def _ndtr(input):
 
 special_ndtri = _unary("special_ndtri", "ndtri",
                        lambda grad, result: grad * (math.sqrt(2 * math.pi) * exp(result * result / 2)))
-special_log_ndtr = _unary("special_log_ndtr", "log_ndtr", lambda grad, input:
+special_log_ndtr = _unary("special_log_ndtr", "log_ndtr", lambda grad, input, result:
                           grad * (math.sqrt(2 / math.pi) / special_erfcx(input * (-math.sqrt(0.5)))))
+def _erfinv_slope(inverse: Any) -> Any:
+    return 0.5 * math.sqrt(math.pi) * exp(inverse * inverse)
+
+
 special_erfcx = _unary("special_erfcx", "erfcx",
                        lambda grad, input, result: grad * (2 * input * result - _TWO_OVER_ROOT_PI))
 
@@ -284,11 +287,12 @@ _copysign_number = op("copysign_number", np.copysign, promote="float", inplace=T
 _copysign_tensor = op("copysign_tensor", np.copysign, promote="float", inplace=True, function=False,
                       node="CopysignBackward0",
                       input=lambda grad, input, result: _copysign_slope(grad, input, result),
-                      other=lambda grad: grad * 0)
+                      other=lambda grad: zeros_like(grad))
 copysign = either("copysign", _copysign_number, _copysign_tensor, "other",
                   doc="The magnitude of input with the sign of other.")
 nextafter = op("nextafter", np.nextafter, promote=True, inplace=True, numbers="none",
-               input=not_implemented("nextafter"), other=not_implemented("nextafter"))
+               input=lambda grad, input, other: where(input == other, zeros_like(grad), grad),
+               other=lambda grad, input, other: zeros_like(grad))
 heaviside = op("heaviside", lambda input, values: np.where(input == 0, values, input > 0).astype(input.dtype),
                inplace={"input": underivable("heaviside_"), "values": underivable("heaviside_")},
                promote=True, numbers="none", node="NotImplemented",
