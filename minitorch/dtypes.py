@@ -176,7 +176,7 @@ class finfo:
         self.bits = d.itemsize * 8
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.tiny)
-        self.resolution = float(info.resolution)
+        self.resolution = float(f"1e-{info.precision}")  # the decimal digits that survive (C++'s digits10)
 
     def __repr__(self) -> str:
         return (

@@ -97,6 +97,26 @@ class TensorType:
         return _by_name, (self.__name__, self.is_cuda)
 
 
+class _VariableType(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=_VariableType):
+    """`autograd.Variable(data, requires_grad)`: since 2018 every tensor is one. A new tensor on the same memory."""
+
+    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None) -> Any:
+        if volatile is not None:
+            warnings.warn(
+                "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
+                UserWarning,
+                stacklevel=2,
+            )
+        if data is not None and not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        return (Tensor() if data is None else data.detach()).requires_grad_(requires_grad)
+
+
 # {"FloatTensor": ..., ...}, for the CPU and for CUDA
 TYPES = {f"{name}Tensor": TensorType(name, d, False) for name, d in dtypes.LEGACY.items()}
 CUDA_TYPES = {f"{name}Tensor": TensorType(name, d, True) for name, d in dtypes.LEGACY.items()}

@@ -330,6 +330,17 @@ repr(torch.FloatTensor)
 isinstance(x,torch.FloatTensor)
 isinstance(torch.tensor(1),torch.FloatTensor)
 isinstance(torch.tensor(1),torch.LongTensor)
+torch.autograd.Variable(torch.ones(1), True)
+torch.autograd.Variable(torch.ones(1), requires_grad=True)
+torch.autograd.Variable(torch.ones(1, requires_grad=True) * 2)
+torch.autograd.Variable([1.])
+torch.autograd.Variable(torch.tensor([1]), requires_grad=True)
+torch.autograd.Variable()
+torch.autograd.Variable(torch.nn.Parameter(torch.ones(1)))
+isinstance(torch.ones(1), torch.autograd.Variable)
+isinstance(1, torch.autograd.Variable)
+torch.finfo(torch.bfloat16)
+torch.finfo(torch.float16).resolution
 """.splitlines()
 
 SAME_CLASS = """\

@@ -33,7 +33,7 @@ def __getattr__(name: str):
     if name in ("function", "functional"):
         return importlib.import_module(f"minitorch.autograd.{name}")
     if name == "Variable":
-        return importlib.import_module("minitorch.tensor").Tensor
+        return importlib.import_module("minitorch.legacy").Variable
     raise AttributeError(f"module 'minitorch.autograd' has no attribute '{name}'")
 
 
