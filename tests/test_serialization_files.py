@@ -383,28 +383,42 @@ def test_peak_memory(tmp_path):
         assert float(done.stdout) < limit, (how, done)
 
 
+STATES = {
+    "400 MB": lambda: {f"layer{i}.weight": torch.randn(1024, 2048) for i in range(50)},
+    "1000 tensors": lambda: {f"layer{i}.weight": torch.randn(10, 10) for i in range(1000)},
+}
+
+
 @pytest.mark.slow
-def test_speed_beside_torch(tmp_path):
-    """400 MB, both interleaved, best of eight. (Checking CRCs is free only where a second core is.)"""
-    if os.getloadavg()[0] > os.cpu_count() / 2:
-        pytest.skip("the machine is busy")
-    theirs = {f"layer{i}.weight": torch.randn(1024, 2048) for i in range(50)}
+@pytest.mark.parametrize("size", STATES)
+def test_speed_beside_torch(tmp_path, size):
+    """Both interleaved, the best of each; as many rounds as it takes, on a machine that has other work, up to a limit.
+
+    (Of 400 MB, the CRCs are checked while others are read: that is free only where a second core is.)"""
+    theirs = STATES[size]()
     torch.save(theirs, tmp_path / "a.pt")
     ours = load(tmp_path / "a.pt")
-    best = {}
-    for _ in range(8):
-        for name, run in {
-            "torch.save": lambda: torch.save(theirs, tmp_path / "theirs.pt"),
-            "save": lambda: save(ours, tmp_path / "ours.pt"),
-            "torch.load": lambda: torch.load(tmp_path / "theirs.pt"),
-            "load": lambda: load(tmp_path / "theirs.pt"),
-        }.items():
+    runs = {
+        "torch.save": lambda: torch.save(theirs, tmp_path / "theirs.pt"),
+        "save": lambda: save(ours, tmp_path / "ours.pt"),
+        "torch.load": lambda: torch.load(tmp_path / "theirs.pt"),
+        "load": lambda: load(tmp_path / "theirs.pt"),
+        "mapped": lambda: load(tmp_path / "theirs.pt", mmap=True),
+    }
+    best = dict.fromkeys(runs, np.inf)
+    end = time.monotonic() + 60
+    for turn in range(100):
+        for name, run in runs.items():
             start = time.perf_counter()
             run()
-            best[name] = min(best.get(name, np.inf), time.perf_counter() - start)
-    print(best)
-    assert best["load"] <= 1.1 * best["torch.load"], best
-    assert best["save"] <= 1.1 * best["torch.save"], best
+            best[name] = min(best[name], time.perf_counter() - start)
+        good = best["load"] <= best["torch.load"] and best["save"] <= best["torch.save"] and best["mapped"] < 0.05
+        if turn >= 4 and good or time.monotonic() > end:
+            break
+    print({name: f"{seconds * 1e3:.1f} ms" for name, seconds in best.items()})
+    if not good and os.getloadavg()[0] > os.cpu_count():
+        pytest.skip(f"the machine is busy: {best}")
+    assert good, best
 
 
 @pytest.mark.slow

@@ -1,9 +1,9 @@
 """Checkpoints: `save` and `load`, in torch's own file format (mirrors torch/serialization.py).
 
 A checkpoint is a zip archive (archive.py) of one pickle, data.pkl, and the memory of each storage, data/0, data/1 ...
-The pickle names tensors as views of storages (storage.py) and everything else by the names that torch uses (names.py);
-loading interprets it by an allow-list and runs nothing (unpickler.py). So torch reads what minitorch writes and
-minitorch, without torch, what torch 1.6 and later wrote.
+The pickle names tensors as views of storages (storage.py) and everything else by the names that torch uses (names.py,
+pickler.py); loading interprets it by an allow-list and runs nothing (unpickler.py). So torch reads what minitorch
+writes and minitorch, without torch, what torch 1.6 and later wrote.
 
 Besides tensors, a checkpoint holds numbers, strings, bytes, None, and lists, tuples, sets, dicts, OrderedDicts and
 Counters of these. NumPy arrays are not on torch's list and not on ours: keep them as tensors, or as lists. A whole
@@ -32,7 +32,6 @@ from .archive import CheckpointError, Reader, Writer
 from .files import atomic_write, write_all
 from .names import (
     CALLS,
-    Pickler,
     StorageType,
     add_safe_globals,
     clear_safe_globals,
@@ -44,6 +43,7 @@ from .names import (
     is_safe,
     safe_globals,
 )
+from .pickler import Pickler
 from .storage import TypedStorage, UntypedStorage
 from .unpickler import Damaged, Refused, Unpickler, globals_of
 

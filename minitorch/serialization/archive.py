@@ -18,12 +18,15 @@ from .files import one_thread
 
 ALIGNMENT = 64
 LARGEST = 0xFFFFFFFF  # what a 32-bit field says when the number is in the 64-bit extra field
+SMALL = 1 << 16  # bytes of a record that are written together with its header
 CHUNK = 1 << 24  # bytes read at a time, so that their CRC is computed while the next ones are read
 LOCAL = struct.Struct("<4s5H3I2H")  # signature version flags method time date | crc size size | name extra
 CENTRAL = struct.Struct("<4s6H3I5H2I")  # ... and comment disk attributes attributes | offset of the local header
 END = struct.Struct("<4s4H2IH")  # signature disk disk entries entries | directory size offset | comment
 END64 = struct.Struct("<4sQ2H2I4Q")
 LOCATOR = struct.Struct("<4sIQI")
+DESCRIPTOR = struct.Struct("<4s3I")  # signature | crc size size
+DESCRIPTOR64 = struct.Struct("<4sI2Q")
 DESCRIBED = 0x0808  # flags: the name is UTF-8, sizes and CRC come after the bytes
 
 
@@ -65,14 +68,14 @@ class Writer:
         flags = DESCRIBED if size else 0x0800
         large = _extra64(size, size, at)
         room = -(at + LOCAL.size + len(path) + len(large) + 4) % ALIGNMENT
-        padding = struct.pack("<2sH", b"FB", room) + b"Z" * room
-        self._put(
-            LOCAL.pack(b"PK\3\4", 0, flags, 0, 0, 0, 0, 0, 0, len(path), len(large) + len(padding))
-            + path + _extra64(size, 0, at) + padding
+        header = (
+            LOCAL.pack(b"PK\3\4", 0, flags, 0, 0, 0, 0, 0, 0, len(path), len(large) + 4 + room)
+            + path + (large and _extra64(size, 0, at)) + b"FB" + room.to_bytes(2, "little") + b"Z" * room
         )
-        self._put(data)
+        for part in (b"".join((header, data)),) if size < SMALL else (header, data):
+            self._put(part)
         if size:
-            self._put(struct.pack("<4sIQQ" if large else "<4sIII", b"PK\7\10", crc(), size, size))
+            self._put((DESCRIPTOR64 if large else DESCRIPTOR).pack(b"PK\7\10", crc(), size, size))
         self._directory.append(
             CENTRAL.pack(
                 b"PK\1\2", 0, 0, flags, 0, 0, 0, crc(), min(size, LARGEST), min(size, LARGEST),

@@ -1,11 +1,10 @@
 """What the names in a checkpoint stand for, and which of them loading may call: the allow-list.
 
 A checkpoint names things as torch does ("torch._utils._rebuild_tensor_v2", "torch.FloatStorage"), whoever wrote it.
-The table below says what each name is here. Writing reads it backwards.
+The table below says what each name is here. Writing (pickler.py) reads it backwards.
 """
 
 import importlib
-import pickle
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -208,53 +207,3 @@ def find_anything(module: str, name: str) -> Any:
     except AttributeError:
         raise AttributeError(f"Can't get attribute {name!r} on module {module!r}, which the checkpoint needs") from None
     return thing
-
-
-# ---- writing --------------------------------------------------------------------------------------------------------
-
-_WRITTEN: dict[Any, tuple[str, str]] = {}
-for _name, _thing in NAMES.items():
-    _module, _, _last = _name.rpartition(".")
-    if not isinstance(_thing, type) or not _thing.__module__.startswith(("collections", "builtins")):
-        _WRITTEN.setdefault(_thing, (_module, _last))
-
-
-_PythonPickler: Any = pickle._Pickler  # type: ignore[attr-defined]
-
-
-class Pickler(_PythonPickler):
-    """Python's own pickler, which names our things as torch does and hands the storages out to `persistent`.
-
-    The one written in C imports what it names, to be sure that it is there; torch need not be there."""
-
-    dispatch = dict(_PythonPickler.dispatch)
-
-    def __init__(self, file: Any, protocol: int, persistent: Callable):
-        super().__init__(file, protocol)
-        self.persistent = persistent
-
-    def persistent_id(self, obj: Any) -> Any:
-        if type(obj) is storage.TypedStorage:
-            return self.persistent(obj.storage, STORAGE_TYPES[obj.dtype], obj.storage.nbytes() // obj.dtype.itemsize)
-        if type(obj) is storage.UntypedStorage:
-            return self.persistent(obj, storage.UntypedStorage, obj.nbytes())
-        return None
-
-    def save_global(self, obj: Any, name: str | None = None) -> None:
-        if obj not in _WRITTEN:
-            return super().save_global(obj, name)
-        module, name = _WRITTEN[obj]
-        if self.proto >= 4:
-            self.save(module)
-            self.save(name)
-            self.write(pickle.STACK_GLOBAL)
-        else:
-            self.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
-        self.memoize(obj)
-
-    def save_layout(self, obj: Any) -> None:
-        self.save_reduce(layout, (repr(obj),), obj=obj)
-
-    for _type in (dtypes.dtype, StorageType, type(encode)):
-        dispatch[_type] = save_global
-    dispatch[Layout] = save_layout

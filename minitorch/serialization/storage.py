@@ -92,7 +92,9 @@ def storage_behind(array: Any) -> UntypedStorage:
     owner = storage_of(array)
     storage = _storages.get(id(owner))
     if storage is None:
-        if isinstance(owner, np.ndarray):
+        if type(owner) is np.ndarray and owner.flags.c_contiguous:
+            flat = owner.reshape(-1).view(np.uint8)
+        elif isinstance(owner, np.ndarray):
             flat = np.asarray(_Memory(owner))
         else:
             flat = owner.ravel(order="K").view(np.uint8)
@@ -102,6 +104,8 @@ def storage_behind(array: Any) -> UntypedStorage:
 
 def offset_in(storage: UntypedStorage, array: Any) -> int:
     """How many elements of the storage lie before the array's first."""
+    if array.base is None:
+        return 0  # it is the owner
     return (address(array) - address(storage.bytes)) // array.itemsize
 
 
