@@ -38,6 +38,7 @@ from .autograd import (  # noqa: E402, F401
     no_grad,
     set_grad_enabled,
 )
+from .autograd import gradcheck as _gradcheck  # noqa: E402, F401  (so that the name is the function's, as in torch)
 from .dispatch import FUNCTIONS as _FUNCTIONS  # noqa: E402
 from .legacy import set_default_tensor_type  # noqa: E402, F401
 from .printing import set_printoptions  # noqa: E402, F401

@@ -5,6 +5,7 @@ attribute the user sets live on it.
 """
 
 import functools
+import warnings
 from typing import Any
 
 import numpy as np
@@ -34,11 +35,10 @@ class FunctionCtx(Node):
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for `backward`, where `ctx.saved_tensors` gives them back."""
-        for t in tensors:
+        for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
                 raise TypeError(
-                    f"save_for_backward can only save variables, but argument {tensors.index(t)} is of type "
-                    f"{type(t).__name__}"
+                    f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}"
                 )
         self._to_save = tensors
 
@@ -46,14 +46,25 @@ class FunctionCtx(Node):
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Say which inputs `forward` changed in place (and returns)."""
+        for i, t in enumerate(tensors):
+            if not isinstance(t, Tensor):
+                raise RuntimeError(f"mark_dirty can only accept variables, but argument {i} is of type {type(t).__name__}")
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say which outputs have no gradient."""
+        for t in tensors:
+            if not isinstance(t, Tensor):
+                raise RuntimeError(f"mark_non_differentiable only accepts variable arguments, but got {type(t).__name__}")
         self._non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether `backward` gets zeros (the default) or None for outputs that no gradient reached."""
+        if not isinstance(value, bool):
+            raise TypeError(
+                "set_materialize_grads received an invalid combination of arguments - got "
+                f"({type(value).__name__}), but expected (bool)"
+            )
         self.materialize_grads = value
 
     @property
@@ -76,6 +87,7 @@ class FunctionCtx(Node):
 
     @property
     def saved_variables(self) -> tuple:
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
 
     @property
@@ -98,7 +110,7 @@ class FunctionCtx(Node):
                 given.append(wrap(grad))
             else:
                 given.append(grad if differentiable or grad is None else wrap(grad))
-        results = self.function.backward(self, *given)
+        results = self.function._backward()(self, *given)
         results = results if isinstance(results, tuple) else (results,)
         count = self._argument_count
         results_list = list(results)
@@ -113,9 +125,7 @@ class FunctionCtx(Node):
         for position, result in enumerate(results_list):
             if position in self._tensor_positions:
                 if result is not None and not isinstance(result, Tensor):
-                    raise TypeError(
-                        f"expected Variable or None (got {type(result).__name__})"
-                    )
+                    raise RuntimeError(f"expected Variable or None (got {type(result).__name__})")
                 gradients.append(result if differentiable or result is None else result._array)
             elif result is not None:
                 raise RuntimeError(
@@ -163,6 +173,15 @@ class Function(metaclass=_FunctionType):
     generate_vmap_rule = False
 
     def __init__(self, *args: Any, **kwargs: Any):
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
+            "them on the class itself. Instantiating an autograd function will raise an error in a future version of "
+            "PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
             "function with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
@@ -183,7 +202,18 @@ class Function(metaclass=_FunctionType):
             "backward mode AD."
         )
 
-    vjp = backward
+    vjp = backward  # another name, of which a Function defines one
+
+    @classmethod
+    def _backward(cls) -> Any:
+        if cls.backward is Function.backward:
+            return cls.vjp
+        if cls.vjp is not Function.vjp:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement "
+                "one of them."
+            )
+        return cls.backward
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
@@ -221,8 +251,6 @@ def _finish(node: FunctionCtx, inputs: list, outputs: list, recorded: bool) -> N
     """Connect the outputs to the node, and save what `save_for_backward` named."""
     dirty = node._dirty
     for t in dirty:
-        if not any(t is i for i in inputs):
-            raise RuntimeError("mark_dirty only accepts input tensors, but argument 0 isn't one")
         t._bump()
         if not any(t is o for o in outputs):
             raise RuntimeError(
@@ -246,16 +274,14 @@ def _finish(node: FunctionCtx, inputs: list, outputs: list, recorded: bool) -> N
             if recorded:
                 check_inplace(o)
                 rebase_custom(o, node, number)
+            elif o._requires_grad:
+                outputs[number] = o.detach()
             continue
         if is_input:  # returned as it is: an alias stands for it
             alias = wrap(array)
             if recorded and not constant:
                 link(alias, o, CUSTOM)
-            original, o = o, alias
-            outputs[number] = o
-            del original
-        elif o._requires_grad and not recorded:
-            pass
+            outputs[number] = o = alias
         if recorded and not constant:
             if o._base is not None:
                 o._view_kind = CUSTOM
