@@ -8,7 +8,7 @@ from .linalg import matmul
 from .reductions import max_over, sum_over
 
 
-@in_float32
+@in_float32(keep=(1,))
 def attention(query, key, value, attn_mask=None, is_causal=False, scale=1.0):
     """`softmax(query @ key^T * scale + mask) @ value`: returns (out (..., L, Ev), weights (..., L, S)).
 

@@ -90,6 +90,7 @@ def rsqrt(input):
     return np.divide(np.asarray(1, input.dtype), np.sqrt(input))
 
 
+@in_float32
 def sigmoid(input):
     """1 / (1 + exp(-x)); exp never overflows to NaN: 1 / inf is 0."""
     out = np.negative(input)

@@ -55,7 +55,7 @@ def in_float32(kernel=None, *, keep=()):
     """Let a kernel for float32 and float64 serve the half precisions: widen its arrays, run it, round what it returns.
 
     The type of the results is that of the kernel's first argument. `keep` lists the positions in a tuple of results
-    that stay float32 (statistics that a backward pass will use).
+    that stay float32.
     """
     if kernel is None:
         return functools.partial(in_float32, keep=keep)

@@ -5,7 +5,8 @@
 
 import numpy as np
 
-from .half import in_float32
+from .half import in_float32, narrow, widen
+from .piecewise import log_sigmoid
 
 
 def reduced(losses, reduction):
@@ -13,6 +14,9 @@ def reduced(losses, reduction):
     if reduction == "none":
         return losses
     return np.asarray(losses.mean() if reduction == "mean" else losses.sum())
+
+
+_reduced = in_float32(reduced)  # half precisions are accumulated in float32, and rounded once
 
 
 @in_float32
@@ -49,19 +53,21 @@ def binary_cross_entropy(input, target, weight=None, reduction="mean"):
     return reduced(losses if weight is None else losses * weight, reduction)
 
 
-@in_float32
 def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction="mean"):
     """`binary_cross_entropy(sigmoid(x), t)` without overflow; `pos_weight` multiplies the terms of positive targets."""
-    softplus = np.log1p(np.exp(-np.abs(input))) + np.maximum(-input, 0)  # log(1 + exp(-x))
-    factor = 1 if pos_weight is None else (pos_weight - 1) * target + 1
-    losses = (1 - target) * input + factor * softplus
-    return reduced(losses if weight is None else losses * weight, reduction)
+    one = np.asarray(1, input.dtype)  # of several operators, and so half precisions are rounded at each
+    logarithm = log_sigmoid(input)
+    if pos_weight is not None:
+        logarithm = logarithm * ((pos_weight - one) * target + one)
+    losses = (one - target) * input - logarithm
+    return _reduced(losses if weight is None else losses * weight, reduction)
 
 
-@in_float32
 def soft_margin_loss(input, target, reduction="mean"):
-    """`log(1 + exp(-t x))`."""
-    return reduced(np.logaddexp(0, -target * input).astype(input.dtype, copy=False), reduction)
+    """`log(1 + exp(-t x))`: of four operators, so that it overflows, and is rounded, as they are."""
+    exponent = -target * input
+    power = narrow(np.exp(widen(exponent)), exponent.dtype)
+    return _reduced(narrow(np.log1p(widen(power)), power.dtype), reduction)
 
 
 @in_float32

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dispatch import Tensor, op
+from ..dispatch import Tensor, composite, op
 from ..kernels import attention as kernels
 from ..tensor import wrap
 from .linalg import matmul
@@ -35,7 +35,7 @@ def _backward(
     ]
 
 
-_attention = op("scaled_dot_product_attention", kernels.attention, function=False, autocast="lower",
+_attention = op("scaled_dot_product_attention", kernels.attention, function=False,
                 node="ScaledDotProductFlashAttentionForCpuBackward0", hidden=("weights",),
                 inputs=("query", "key", "value"), joint=_backward)
 
@@ -61,6 +61,7 @@ def _weights(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale: float
     return weights
 
 
+@composite(function=False, as_method=False, autocast="lower")
 def scaled_dot_product_attention(
     query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False,
@@ -98,7 +99,11 @@ def scaled_dot_product_attention(
     plain = attn_mask is None or not attn_mask.requires_grad
     if dropout_p == 0.0 and plain and query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
         return _attention(query, key, value, attn_mask, is_causal, scale)
+    dtype = query.dtype
+    if dtype.itemsize == 2:  # half precisions in float32, from beginning to end
+        query, key, value = query.float(), key.float(), value.float()
+        attn_mask = attn_mask.float() if attn_mask is not None and attn_mask.is_floating_point() else attn_mask
     weights = _weights(query, key, attn_mask, is_causal, scale)
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p, True)
-    return matmul(weights, value)
+    return matmul(weights, value).to(dtype)

@@ -11,7 +11,7 @@ import numpy as np
 from ..dispatch import Tensor, op
 from ..kernels import losses as kernels
 from ..kernels import softmax as softmax_kernels
-from .elementwise import abs, clamp, log, log1p, sgn, sigmoid, where, zeros_like
+from .elementwise import abs, clamp, exp, log, log1p, sgn, sigmoid, where, zeros_like
 from .nn_activation import log_sigmoid
 from .nn_common import floating
 
@@ -79,7 +79,15 @@ binary_cross_entropy_with_logits = op(
 )
 soft_margin_loss = op("soft_margin_loss", kernels.soft_margin_loss, autocast="fp32", function=False,
                       input=lambda grad, input, target, reduction:
-                      each(grad, reduction, input) * (-target * sigmoid(-target * input)))
+                      each(grad, reduction, input) * _soft_margin_slope(input, target))
+
+
+def _soft_margin_slope(input: Any, target: Any) -> Any:
+    if isinstance(input, Tensor):  # whose own derivative does not cancel
+        return -target * sigmoid(-target * input)
+    power = exp(-target * input)  # overflows where torch's does
+    return -target * power / (power + 1)
+
 
 # ---- losses on classes --------------------------------------------------------------------------------------------
 

@@ -300,11 +300,9 @@ def _norm_gradient(grad: Any, input: Any, ord: float, dim: Any, keepdim: bool, r
         return sgn(input) * attained / (sum(attained, dim, True) if input.ndim else attained) * grad
     if ord < 1:
         scaled = sgn(input) * where(input == 0, zeros_like(input), abs(input) ** (ord - 1))
-        return scaled * (grad * where(norm == 0, zeros_like(norm), norm ** (1 - ord)))
-    if ord < 2:
-        return sgn(input) * abs(input) ** (ord - 1) * (grad * where(norm == 0, zeros_like(norm), norm ** (1 - ord)))
-    scaled = input * abs(input) ** (ord - 2)
-    return scaled * (grad * where(norm == 0, zeros_like(norm), norm ** (1 - ord)))
+        return scaled * grad * norm ** (1 - ord)
+    scaled = sgn(input) * abs(input) ** (ord - 1) if ord < 2 else input * abs(input) ** (ord - 2)
+    return scaled * where(norm == 0, zeros_like(norm), grad / norm ** (ord - 1))
 
 
 def _renorm(input, p, dim, maxnorm):

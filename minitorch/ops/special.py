@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import dtypes
 from ..dispatch import Tensor, composite, either, op
 from ..kernels.half import in_float32
 from ..tensor import method
@@ -213,10 +214,9 @@ special_entr = op("special_entr", _entr, promote="float", as_method=False,
                   input=lambda grad, input: grad * (-log(input) - 1))
 
 
-@in_float32
 def _logit(input, eps=None):
     x = input if eps is None else np.clip(input, np.asarray(eps, input.dtype), np.asarray(1 - eps, input.dtype))
-    return np.log(x / (1 - x))
+    return np.log(x / (np.asarray(1, x.dtype) - x))
 
 
 def _logit_slope(grad: Any, input: Any, eps: Any) -> Any:
@@ -249,9 +249,11 @@ def _logcumsumexp_slope(grad: Any, input: Any, result: Any, dim: int) -> Any:
         return grad
     from .copies import flip
 
+    dtype = grad.dtype if isinstance(grad, Tensor) else dtypes.of(grad)
+
     def part(chosen: Any) -> Any:
-        lowest = float(np.finfo(np.float32 if input.dtype.itemsize < 8 else np.float64).min)
-        magnitude = where(chosen, log(where(chosen, abs(grad), zeros_like(grad) + 1)), zeros_like(grad) + lowest)
+        lowest = cast_like(zeros_like(grad) + dtypes.finfo(dtype).min, grad)
+        magnitude = where(chosen, log(where(chosen, abs(grad), cast_like(zeros_like(grad) + 1, grad))), lowest)
         return exp(flip(logcumsumexp(flip(magnitude - result, (dim,)), dim), (dim,)) + input)
 
     return part(grad > 0) - part(grad < 0)
@@ -314,7 +316,6 @@ ldexp = op("ldexp", _ldexp, promote="float", inplace=True, numbers="none",
 @composite()
 def float_power(input: Any, exponent: Any) -> Any:
     """input ** exponent, in double precision."""
-    from .. import dtypes
     from .elementwise import pow
 
     double = dtypes.float64
@@ -326,7 +327,6 @@ def float_power(input: Any, exponent: Any) -> Any:
 @method()
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """float_power, in place: of a tensor in double precision."""
-    from .. import dtypes
     from ..dispatch import legacy_scalar
 
     if self.dtype is not dtypes.float64:
@@ -339,10 +339,10 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
 
 # ---- angles, signs, replacement -----------------------------------------------------------------------------------
 
-deg2rad = op("deg2rad", in_float32(lambda input: input * np.asarray(math.pi / 180, input.dtype)), promote="float", inplace=True,
-             input=lambda grad: grad * (math.pi / 180))
-rad2deg = op("rad2deg", in_float32(lambda input: input * np.asarray(180 / math.pi, input.dtype)), promote="float", inplace=True,
-             input=lambda grad: grad * (180 / math.pi))
+deg2rad = op("deg2rad", in_float32(lambda input: input * np.asarray(math.pi / 180, input.dtype)), promote="float",
+             inplace=True, input=lambda grad: grad * (math.pi / 180))
+rad2deg = op("rad2deg", in_float32(lambda input: input * np.asarray(180 / math.pi, input.dtype)), promote="float",
+             inplace=True, input=lambda grad: grad * (180 / math.pi))
 signbit = op("signbit", lambda input: np.signbit(input) if input.dtype.kind in "fV" else
              np.zeros(input.shape, bool) if input.dtype.kind in "ub" else input < 0)
 isneginf = op("isneginf", lambda input: input == -np.inf if input.dtype.kind in "fV" else np.zeros(input.shape, bool))

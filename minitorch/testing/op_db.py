@@ -300,7 +300,7 @@ class Case:
         *values, positions = leaves(result)
         at = as_array(positions)
         at = at if at.ndim == input.dim() else np.expand_dims(at, dim)
-        there = np.take_along_axis(as_array(input), at, dim)
+        there = np.take_along_axis(as_array(input), at, dim).astype(np.float64)
         return [
             *values,
             torch.from_numpy(there) if isinstance(positions, torch.Tensor) else minitorch.from_numpy(there),

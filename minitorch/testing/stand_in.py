@@ -125,6 +125,8 @@ def to_mini(value):
         return getattr(minitorch, str(value).removeprefix("torch."))
     if isinstance(value, torch.Generator):
         return minitorch.Generator().manual_seed(value.initial_seed())
+    if isinstance(value, torch.nn.Module):  # an argument that is itself a function (triplet_margin_with_distance_loss)
+        return lambda *args: run(value, args, {})
     return value
 
 

@@ -298,7 +298,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     """x where t = 1, `max(0, margin - x)` where t = -1."""
     reduction = reduction_of(size_average, reduce, reduction)
     zeros = zeros_like(input)
-    apart = where(target != 1, (margin - input).clamp_min(0), zeros)
+    apart = where(target != 1, (input.new_full((), margin) - input).clamp_min(0), zeros)  # rounds margin, as torch
     return reduced(apart + where(target != -1, input, zeros), reduction)
 
 
