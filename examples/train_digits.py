@@ -1,21 +1,24 @@
 """Train a small convolutional network on real handwritten digits, from data to test accuracy.
 
     python examples/train_digits.py                     trains, and draws the loss curve
-    python examples/train_digits.py --resume            goes on after the last finished epoch
+    python examples/train_digits.py --resume            goes on after the last checkpoint
     python examples/train_digits.py --framework torch   runs the very same code on PyTorch
 
 The data ships with minitorch (1,797 images of 8x8 pixels); no network is needed. A progress bar and the picture need
-the `examples` extra (tqdm, matplotlib); without them the program runs the same. After each epoch everything that the
-rest of the run depends on is written to a checkpoint, so a run that was killed and resumed ends with the same weights,
-bit for bit, as one that never was.
+the `examples` extra (tqdm, matplotlib); without them the program runs the same. After each epoch (and, with
+--save-every, within one) everything that the rest of the run depends on is written to a checkpoint, so a run that was
+killed and resumed ends with the same weights, bit for bit, as one that never was.
 """
 
 import argparse
 import contextlib
 import importlib
 import os
+import random
 import time
 from pathlib import Path
+
+import numpy as np
 
 from minitorch.datasets import Digits
 
@@ -30,6 +33,7 @@ def parse(argv=None):
     parser.add_argument("--dtype", default="float32", choices=("float32", "float64"))
     parser.add_argument("--amp", choices=("float16", "bfloat16"), help="compute in half precision (with loss scaling)")
     parser.add_argument("--out", type=Path, default=Path("runs/digits"), help="folder of the checkpoint and the picture")
+    parser.add_argument("--save-every", type=int, default=0, help="checkpoints within an epoch: one every so many batches")
     parser.add_argument("--resume", action="store_true", help="continue from the checkpoint in --out")
     return parser.parse_args(argv)
 
@@ -68,7 +72,7 @@ class Run:
         for part in ("nn", "optim", "utils.data"):  # torch leaves some of its parts to be imported by name
             importlib.import_module(f"{args.framework}.{part}")
         torch.set_default_dtype(getattr(torch, args.dtype))
-        torch.manual_seed(args.seed)
+        torch.manual_seed(args.seed), np.random.seed(args.seed), random.seed(args.seed)
         learning, validation = torch.utils.data.random_split(tensors(torch, True), (0.85, 0.15))
         loader = torch.utils.data.DataLoader
         self.train_loader = loader(learning, batch_size=args.batch_size, shuffle=True)
@@ -80,17 +84,28 @@ class Run:
         self.scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, T_max=args.epochs)
         self.scaler = torch.amp.GradScaler("cpu", enabled=args.amp == "float16") if args.amp else None
         self.history = []
+        self.position = None  # within the epoch; None between two epochs
 
     def autocast(self):
         if not self.args.amp:
             return contextlib.nullcontext()
         return self.torch.autocast("cpu", dtype=getattr(self.torch, self.args.amp))
 
-    def train_epoch(self):
-        """One pass over the training data. Returns (mean loss, accuracy in percent)."""
+    def train_epoch(self, checkpoint):
+        """One pass over the training data, or what is left of it. Returns (mean loss, accuracy in percent)."""
         self.model.train()
-        total = correct = count = 0
-        for images, targets in progress(self.train_loader, f"epoch {len(self.history) + 1}"):
+        resumed, now = self.position is not None, self.random_state()
+        if resumed:
+            self.set_random_state(self.position["start"])  # from which the loader drew its order
+        else:
+            self.position = {"start": now, "batches": 0, "sums": (0.0, 0, 0)}
+        batches = iter(progress(self.train_loader, f"epoch {len(self.history) + 1}"))
+        for _ in range(self.position["batches"]):
+            next(batches)
+        if resumed:
+            self.set_random_state(now)
+        total, correct, count = self.position["sums"]
+        for images, targets in batches:
             self.optimizer.zero_grad()
             with self.autocast():
                 scores = self.model(images)
@@ -105,6 +120,10 @@ class Run:
             total += loss.item() * len(targets)
             correct += (scores.argmax(1) == targets).sum().item()
             count += len(targets)
+            self.position |= {"batches": self.position["batches"] + 1, "sums": (total, correct, count)}
+            if self.args.save_every and self.position["batches"] % self.args.save_every == 0:
+                self.save(checkpoint)
+        self.position = None
         return total / count, 100 * correct / count
 
     def evaluate(self, loader):
@@ -126,7 +145,8 @@ class Run:
             "optimizer": self.optimizer.state_dict(),
             "scheduler": self.scheduler.state_dict(),
             "scaler": None if self.scaler is None else self.scaler.state_dict(),
-            "random": self.torch.get_rng_state(),
+            "random": self.random_state(),
+            "position": self.position,
             "history": self.history,
         }
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -141,8 +161,19 @@ class Run:
         self.scheduler.load_state_dict(state["scheduler"])
         if self.scaler is not None:
             self.scaler.load_state_dict(state["scaler"])
-        self.torch.set_rng_state(state["random"])
+        self.set_random_state(state["random"])
+        self.position = state["position"]
         self.history = state["history"]
+
+    def random_state(self):
+        """Where the three generators stand that a run may draw from. (Checkpoints hold lists, but no arrays.)"""
+        name, keys, *rest = np.random.get_state()
+        return {"torch": self.torch.get_rng_state(), "numpy": (name, keys.tolist(), *rest), "python": random.getstate()}
+
+    def set_random_state(self, state):
+        self.torch.set_rng_state(state["torch"])
+        np.random.set_state(state["numpy"])
+        random.setstate(state["python"])
 
 
 def progress(loader, title):
@@ -180,12 +211,13 @@ def main(argv=None):
     checkpoint = args.out / "checkpoint.pt"
     if args.resume and checkpoint.exists():
         run.load(checkpoint)
-        print(f"resumed from {checkpoint} after epoch {len(run.history)}")
+        where = f" and {run.position['batches']} batches" if run.position else ""
+        print(f"resumed from {checkpoint} after epoch {len(run.history)}{where}")
     print("epoch  train loss  train acc  val loss  val acc        lr  seconds")
     while len(run.history) < args.epochs:
         start = time.perf_counter()
         rate = run.scheduler.get_last_lr()[0]
-        train_loss, train_accuracy = run.train_epoch()
+        train_loss, train_accuracy = run.train_epoch(checkpoint)
         run.scheduler.step()
         validation_loss, validation_accuracy = run.evaluate(run.validation_loader)
         run.history.append(
