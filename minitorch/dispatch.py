@@ -92,9 +92,6 @@ class Row:
             used = [tuple(self.joint_picks)] * len(inputs)
         else:
             used = [picks for _, picks, _ in self.formulas]
-        # saved although no formula asks for them, because torch does: a write to them is an error in backward
-        watched = tuple([self.names.index(n) for n in options.pop("watched", ())])
-        used = [picks + tuple([k for k in watched if k not in picks]) for picks in used]
         for formula in formulas.values():
             self.takes_all_grads |= formula.__code__.co_varnames[0] == "grads"
         self.differentiable = bool(used)
@@ -597,15 +594,17 @@ def op(
     """Add a row to the table, and return its function.
 
     kernel: computes on arrays; its parameter names are the operator's (`input` first). Formulas are given by the name
-    of the input that they differentiate: `input=lambda grad, other: grad * other`. Options:
+    of the input that they differentiate: `input=lambda grad, other: grad * other`. What a formula names is saved,
+    and writing to it before the backward pass is an error: so some name what they don't need, where torch saves it.
+    Options:
     promote: cast the required arguments (or those named) to torch's result type; "float": and integers to the default
     dtype. inplace: also `name_`; a dict of options where torch gives it another node or formulas. overlaps: which may
     write to memory shown more than once. view: the result shares memory with the first argument. returns: names of
     several results. hidden: names of further kernel results for formulas only. lists: arguments that are sequences of
-    tensors. watched: arguments saved only to notice writes to them. joint: one formula `(grad, needs, ...) ->
-    gradients` for all `inputs`. node: the node's name, where torch's is not `NameBackward0`. function, as_method:
-    whether `minitorch.name` and `Tensor.name` exist. aliases: further names. dunder: Python's operator method for it.
-    fast: the kernel for calls without optional arguments (a bare ufunc, say).
+    tensors. joint: one formula `(grad, needs, ...) -> gradients` for all `inputs`. node: the node's name, where
+    torch's is not `NameBackward0`. function, as_method: whether `minitorch.name` and `Tensor.name` exist. aliases:
+    further names. dunder: Python's operator method for it. fast: the kernel for calls without optional arguments (a
+    bare ufunc, say).
     otherwise: what the short way calls when it does not apply, instead of the general door. doc: the docstring.
     """
     formulas = {k: options.pop(k) for k in list(options) if callable(options[k]) and k not in _OPTION_NAMES}
@@ -649,7 +648,7 @@ def either(name: str, number: Callable, tensor: Callable, argument: str, at: int
     function.__name__, in_place.__name__ = name, name + "_"
     function.__doc__ = options.pop("doc", None) or number.__doc__
     in_place.__doc__ = f"{name}, in place."
-    function.__signature__ = inspect.signature(tensor.row.kernel)
+    function.__signature__ = inspect.signature(tensor.row.kernel)  # type: ignore[attr-defined]
     method(in_place.__name__, *[a + "_" for a in options.get("aliases", ())])(in_place)
     public = composite(**options)(function)
     public.in_place = in_place  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ view of that memory gets a new `grad_fn` (an as_strided of the base) the next ti
 from typing import Any
 
 from ..kernels.shape import as_strided
-from ..tensor import Tensor, address, storage_of, strides_of
+from ..tensor import Tensor
 from .grad_mode import thread
 from .graph import Node, gradient_edge, sequence
 
@@ -51,20 +51,12 @@ def refresh(view: Tensor, asked: bool = False) -> None:
     view._view_version = view._counter.value
 
 
-def _offset(array: Any) -> int:
-    return (address(array) - address(storage_of(array))) // array.itemsize if array.size else 0
-
-
 def _strided_edge(view: Tensor, base: Tensor) -> tuple:
     from ..dispatch import ROWS, record
+    from ..ops.shape import geometry
 
-    array = view._array
-    row = ROWS["as_strided"]
-    args = [base, array.shape, strides_of(array), _offset(array)]
-    node = record(row, args, (gradient_edge(base),), (array,))
-    if node.saved and node.saved[0] is base:  # only its geometry is wanted: later writes do no harm
-        node.saved[0] = base._array
-    return (node, 0)
+    args = [base, *geometry(view._array), geometry(base._array)]
+    return (record(ROWS["as_strided"], args, (gradient_edge(base),), (view._array,)), 0)
 
 
 class CopySlices(Node):
@@ -73,11 +65,12 @@ class CopySlices(Node):
 
     def __init__(self, base: Tensor, view: Tensor, function: Node):
         self.function = function
+        from ..ops.shape import geometry
+
         array = base._array
         self.outputs = ((array.shape, array.dtype),)
         self.next_functions = (gradient_edge(base), *function.next_functions[1:])
-        self.base_geometry = (array.shape, strides_of(array), _offset(array))
-        self.view_geometry = (view._array.shape, strides_of(view._array), _offset(view._array))
+        self.base_geometry, self.view_geometry = geometry(array), geometry(view._array)
         self.sequence = sequence()
 
     def apply(self, grads: list, differentiable: bool, wanted: Any = None) -> list:
@@ -164,7 +157,9 @@ def check_inplace(tensor: Tensor, needs_grad: bool = True) -> None:
 def _refuse(view: Tensor, what: str) -> None:
     """Say why a view must not be written, or that its base was. Nothing for a kind that allows it."""
     kind = view._view_kind
-    prefix = f"Output {view._edge[1]} of {view._edge[0].name()} is a view" if view._edge else "A view was created"
+    prefix = "A view was created"
+    if view._edge:
+        prefix = f"Output {view._edge[1]} of {view._edge[0].name().split('Backward')[0]} is a view"
     if kind == MULTI_OUTPUT:
         raise RuntimeError(
             f"{prefix} and {what}. This view is the output of a function that returns multiple "

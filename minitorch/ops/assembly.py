@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 from ..dispatch import Tensor, composite, op
+from ..kernels import reduce as reductions
 from ..kernels.shape import check_dim
 from ..tensor import wrap
-from .copies import cat, flip, stack
-from .elementwise import isnan, where, zeros_like
-from .reduce import sum
+from .copies import cat, contiguous, flip, stack
+from .elementwise import cast_like, isnan
+from .index import masked_select
+from .reduce import _norm_gradient, restore, sum
 from .shape import (
+    _unsafe_view,
     broadcast_tensors,
     diagonal,
     expand,
@@ -232,9 +235,11 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_empty((0,))
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = np.array(list(choose(range(input.numel()), r)), np.int64).reshape(-1, r)
-    return stack([input[wrap(np.ascontiguousarray(rows[:, k]))] for k in range(r)], 1)
+    n = input.numel()
+    places = np.meshgrid(*[np.arange(n)] * r, indexing="ij")
+    pairs = [(a <= b if with_replacement else a < b) for a, b in itertools.pairwise(places)]
+    chosen = wrap(np.logical_and.reduce(pairs) if pairs else np.ones(n, bool))
+    return stack([masked_select(grid, chosen) for grid in meshgrid(*[input] * r, indexing="ij")], 1)
 
 
 @composite(as_method=False)
@@ -267,9 +272,9 @@ def kron(input: Any, other: Any) -> Any:
     n = input.ndim if input.ndim > other.ndim else other.ndim
     a = (1,) * (n - input.ndim) + tuple(input.shape)
     b = (1,) * (n - other.ndim) + tuple(other.shape)
-    left = reshape(input, tuple([k for m in a for k in (m, 1)]))
-    right = reshape(other, tuple([k for m in b for k in (1, m)]))
-    return reshape(left * right, tuple([p * q for p, q in zip(a, b, strict=True)]))
+    left = _unsafe_view(contiguous(input), tuple([k for m in a for k in (m, 1)]))
+    right = _unsafe_view(contiguous(other), tuple([k for m in b for k in (1, m)]))
+    return _unsafe_view(left * right, tuple([p * q for p, q in zip(a, b, strict=True)]))
 
 
 @composite()
@@ -413,12 +418,18 @@ Tensor.isin = isin  # type: ignore[attr-defined]
 # ---- distances ----------------------------------------------------------------------------------------------------
 
 
-@composite()
-def dist(input: Any, other: Any, p: float = 2.0) -> Any:
+def _dist(input, other, p=2.0):
     """The p-norm of the difference."""
-    from .reduce import norm
+    return reductions.norm(input - other, p)
 
-    return norm(input - other, p)
+
+def _dist_slope(grad: Any, input: Any, other: Any, p: float, result: Any) -> Any:
+    return _norm_gradient(grad, input - other, p, None, False, result)
+
+
+dist = op("dist", _dist, promote=("input", "other"),
+          input=lambda grad, input, other, p, result: _dist_slope(grad, input, other, p, result),
+          other=lambda grad, input, other, p, result: -_dist_slope(grad, input, other, p, result))
 
 
 @composite(as_method=False)
@@ -443,10 +454,15 @@ Tensor.cross = cross  # type: ignore[attr-defined]
 # ---- ignoring NaN -------------------------------------------------------------------------------------------------
 
 
-@composite()
-def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def _nansum(input, dim=None, keepdim=False, *, dtype=None):
     """The sum of what is not NaN."""
-    return sum(where(isnan(input), zeros_like(input), input), dim, keepdim, dtype=dtype)
+    if input.dtype.kind in "fV":
+        input = np.where(np.isnan(input), np.zeros((), input.dtype), input)
+    return reductions.sum(input, dim, keepdim, dtype=dtype)
+
+
+nansum = op("nansum", _nansum, input=lambda grad, input, dim, keepdim:
+            restore(grad, input.shape, dim, keepdim) * cast_like(~isnan(input), grad))
 
 
 @composite()

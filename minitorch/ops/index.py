@@ -34,36 +34,37 @@ def _cleared(grad: Any, indices: Any) -> Any:
 
 
 def _as_index(x: Any) -> Any:
-    """An index as integers or booleans: an array, or a Tensor of integers, whose later writes the node must notice."""
+    """An index of integers or booleans: an array, or the Tensor itself, whose later writes the node must notice."""
     array = x._array if isinstance(x, Tensor) else np.asarray(x)
     if array.size == 0 and not isinstance(x, (Tensor, ndarray)):
         array = array.astype(np.int64)
-    if array.dtype == bool or array.dtype == np.uint8:
+    if array.dtype == np.uint8:
         return array.astype(bool)
+    if array.dtype == bool:
+        return x if isinstance(x, Tensor) else array
     if array.dtype.kind not in "iu":
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     return x if isinstance(x, Tensor) else array
 
 
-def _expand_masks(indices: list, shape: tuple) -> list:
-    """Masks become the integer indices of their true elements, one per dimension they cover."""
-    result: list = []
+def _is_mask(index: Any) -> bool:
+    return index is not None and index.dtype in (bool, dtypes.bool_)
+
+
+def _check_masks(indices: list, shape: tuple) -> list:
+    """The indices; IndexError for a mask that is not of the shape of the dimensions that it covers."""
+    covered = 0
     for i in indices:
-        if i is not None and i.dtype == bool:
+        if _is_mask(i):
             for k in range(i.ndim):
-                d = len(result) + k
+                d = covered + k
                 if d >= len(shape) or i.shape[k] != shape[d]:
                     raise IndexError(
                         f"The shape of the mask {list(i.shape)} at index {k} does not match the shape of the indexed "
                         f"tensor {list(shape)} at index {d}"
                     )
-            if i.ndim == 0:
-                result.append(i)
-            else:
-                result.extend(np.nonzero(i))
-        else:
-            result.append(i)
-    return result
+        covered += i.ndim if _is_mask(i) and i.ndim else 1
+    return indices
 
 
 def _has_sequence(key: tuple) -> bool:
@@ -112,7 +113,7 @@ def resolve(self: Tensor, key: Any) -> tuple:
             dim += 1
         else:
             index = _as_index(k)
-            if index.ndim == 0 and index.dtype != bool:
+            if index.ndim == 0 and not _is_mask(index):
                 # an integer tensor without dimensions selects, as an int does
                 if isinstance(k, Tensor):
                     n = x._array.shape[dim]
@@ -125,10 +126,10 @@ def resolve(self: Tensor, key: Any) -> tuple:
                 index = np.zeros(1 if index else 0, np.int64)
             advanced.extend([None] * (dim - len(advanced)))
             advanced.append(index)
-            dim += index.ndim if index.dtype == bool else 1
+            dim += index.ndim if _is_mask(index) else 1
     if not advanced:
         return x, None
-    return x, _expand_masks(_align(advanced), x._array.shape)
+    return x, _check_masks(_align(advanced), x._array.shape)
 
 
 def _align(advanced: list) -> list:
@@ -140,7 +141,7 @@ def _align(advanced: list) -> list:
             covered -= 1
             continue
         aligned.append(i)
-        covered = i.ndim - 1 if i is not None and i.dtype == bool and i.ndim else 0
+        covered = i.ndim - 1 if _is_mask(i) and i.ndim else 0
     return aligned
 
 
@@ -232,7 +233,7 @@ def _checked(input: Any, indices: Any, values: Any) -> list:
             f"Index put requires the source and destination dtypes match, got {_name(input)} for the destination and "
             f"{_name(values)} for the source."
         )
-    return _expand_masks([None if i is None else _as_index(i) for i in indices], input.shape)
+    return _check_masks([None if i is None else _as_index(i) for i in indices], input.shape)
 
 
 def _name(t: Tensor) -> str:
@@ -257,12 +258,14 @@ masked_fill = either("masked_fill", _masked_fill, _masked_fill_tensor, "value", 
 
 
 masked_select = op("masked_select", kernels.masked_select,
-                   input=lambda grad, input_shape, mask: _masked_zeros(grad, tuple(input_shape), mask))
+                   input=lambda grad, input, mask: _masked_zeros(grad, tuple(input.shape), mask))
 
 
 def _masked_zeros(grad: Any, shape: tuple, mask: Any) -> Any:
     array = mask._array if isinstance(mask, Tensor) else mask
     whole = np.broadcast_shapes(shape, array.shape)
+    if not whole:
+        return sum_to(grad, ())
     return sum_to(_index_zeros(grad, whole, list(np.nonzero(np.broadcast_to(array, whole)))), shape)
 
 
@@ -283,7 +286,7 @@ def _masked_scatter(input, mask, source):
 
 masked_scatter = op("masked_scatter", _masked_scatter, inplace=True, inputs=("input", "source"),
                     input=lambda grad, mask: masked_fill(grad, mask, 0),
-                    source=lambda grad, mask, source: _first_elements(masked_select(grad, mask), tuple(source.shape)))
+                    source=lambda grad, mask, source_shape: _first_elements(masked_select(grad, mask), source_shape))
 
 
 def _first_elements(grad: Any, shape: tuple) -> Any:
@@ -293,9 +296,9 @@ def _first_elements(grad: Any, shape: tuple) -> Any:
 
 
 take = op("take", kernels.take,
-          input=lambda grad, input_shape, index:
-          reshape(_index_zeros(reshape(grad, (-1,)), (count_of(input_shape),), [_array(index).reshape(-1)]),
-                  input_shape))
+          input=lambda grad, input, index:
+          reshape(_index_zeros(reshape(grad, (-1,)), (count_of(input.shape),), [_array(index).reshape(-1)]), input.shape))
+
 
 
 def _array(x: Any) -> Any:
@@ -312,6 +315,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
     if dim is None:
         return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
     d = check_dim(dim, input.ndim)
+    indices = where(indices < 0, indices + input.shape[d], indices)
     shape = list(np.broadcast_shapes(
         [1 if i == d else n for i, n in enumerate(input.shape)], [1 if i == d else n for i, n in enumerate(indices.shape)]
     ))

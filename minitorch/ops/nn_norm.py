@@ -177,7 +177,8 @@ def group_norm(
 
 
 def _batch_norm_backward(
-    grad: Any, needs: tuple, input: Any, weight: Any, training: bool, eps: float, mean: Any, rstd: Any
+    grad: Any, needs: tuple, input: Any, weight: Any, training: bool, eps: float, mean: Any, rstd: Any,
+    running_mean: Any, running_var: Any,
 ) -> Any:
     if not isinstance(grad, Tensor):
         return kernels.batch_norm_backward(grad, input, weight, mean, rstd, training, needs)
@@ -226,7 +227,7 @@ def batch_norm(
     running = [s for s in (running_mean, running_var) if s is not None] if training else []
     wide = [s._array.astype(np.float32) if s._array.dtype.itemsize == 2 else s._array for s in running]
     mean, var = (*wide, None, None)[:2] if running_mean is not None else (None, *wide, None)[:2]
-    if not training:
+    if not training or all(array is stat._array for stat, array in zip(running, wide, strict=True)):
         mean, var = running_mean, running_var
     out = native_batch_norm(input, weight, bias, mean, var, training, momentum, eps)
     for stat, array in zip(running, wide, strict=True):

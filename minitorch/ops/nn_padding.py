@@ -16,17 +16,19 @@ adjoint = op("resample_adjoint", kernels.adjoint, function=False,
              grad=lambda cotangent, taps: resample(cotangent, taps))
 
 
-def _resample(name: str, node: str) -> Any:
-    return op(name, kernels.apply, function=False, node=node,
-              input=lambda grad, taps, input_shape: adjoint(grad, taps, input_shape))
+def _resample(name: str, node: str, slope: Any) -> Any:
+    return op(name, kernels.apply, function=False, node=node, input=slope)
 
 
-resample = _resample("resample", "ResampleBackward0")
-_PADS = {(mode, nd): _resample(f"{mode}_pad{nd}d", f"{name}Pad{nd}DBackward0")
+_OF_SHAPE = lambda grad, taps, input_shape: adjoint(grad, taps, input_shape)
+_OF_INPUT = lambda grad, taps, input: adjoint(grad, taps, input.shape)
+resample = _resample("resample", "ResampleBackward0", _OF_SHAPE)
+_PADS = {(mode, nd): _resample(f"{mode}_pad{nd}d", f"{name}Pad{nd}DBackward0",
+                                                _OF_SHAPE if mode == "circular" else _OF_INPUT)
          for mode, name in (("reflect", "Reflection"), ("replicate", "Replication"), ("circular", "Circular"))
          for nd in (1, 2, 3)}
 _UPSAMPLES = {
-    mode: _resample(f"upsample_{mode}", f"Upsample{name}Backward0") for mode, name in {
+    mode: _resample(f"upsample_{mode}", f"Upsample{name}Backward0", _OF_SHAPE) for mode, name in {
         "nearest1": "Nearest1D", "nearest2": "Nearest2D", "nearest3": "Nearest3D",
         "nearest-exact1": "NearestExact1D", "nearest-exact2": "NearestExact2D", "nearest-exact3": "NearestExact3D",
         "linear1": "Linear1D", "bilinear2": "Bilinear2D", "trilinear3": "Trilinear3D", "bicubic2": "Bicubic2D",

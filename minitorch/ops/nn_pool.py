@@ -30,9 +30,9 @@ def _gather_row(nd: int) -> Any:
 
 
 def _max_row(name: str, nd: int, kernel: Any, node: str, **results: tuple) -> Any:
-    return op(name, _for(nd, kernel), function=False, node=node, watched=("input",), **(results or _WITH_INDICES),
+    return op(name, _for(nd, kernel), function=False, node=node, **(results or _WITH_INDICES),
               autocast="fp32_cpu" if nd == 3 or "fractional" in name else None,
-              input=lambda grad, indices, input_shape: _scatter[nd](grad, indices, input_shape))
+              input=lambda grad, input, indices: _scatter[nd](grad, indices, input.shape))
 
 
 _WITH_INDICES: dict[str, tuple] = {"returns": ("values", "indices")}
@@ -63,9 +63,9 @@ max_unpool: Table = {nd: _unpool_row(nd) for nd in (2, 3)}
 
 def _avg_row(nd: int) -> Any:
     return op(f"avg_pool{nd}d", _for(nd, kernels.avg_pool), function=False,
-              node=f"AvgPool{nd}DBackward0", watched=("input",),
-              input=lambda grad, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad,
-              divisor_override: _avg_grad[nd](grad, input_shape, kernel_size, stride, padding, ceil_mode,
+              node=f"AvgPool{nd}DBackward0",
+              input=lambda grad, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+              divisor_override: _avg_grad[nd](grad, input.shape, kernel_size, stride, padding, ceil_mode,
                                               count_include_pad, divisor_override))
 
 
@@ -79,8 +79,8 @@ def _avg_grad_row(nd: int) -> Any:
 
 def _adaptive_row(nd: int) -> Any:
     return op(f"adaptive_avg_pool{nd}d", _for(nd, kernels.adaptive_avg_pool), function=False,
-              node=f"AdaptiveAvgPool{nd}DBackward0", watched=("input",),
-              input=lambda grad, input_shape: _adaptive_grad[nd](grad, input_shape))
+              node=f"AdaptiveAvgPool{nd}DBackward0",
+              input=lambda grad, input: _adaptive_grad[nd](grad, input.shape))
 
 
 def _adaptive_grad_row(nd: int) -> Any:

@@ -12,7 +12,7 @@ from .elementwise import cast_like, where, zeros_like
 from .shape import as_strided, reshape, sum_to, zeros
 
 gather = op("gather", kernels.gather,
-            input=lambda grad, input_shape, dim, index: _gather_zeros(grad, tuple(input_shape), dim, index))
+            input=lambda grad, input, dim, index: _gather_zeros(grad, tuple(input.shape), dim, index))
 
 
 def _gather_zeros(grad: Any, shape: tuple, dim: int, index: Any) -> Any:
@@ -76,12 +76,12 @@ index_select = op("index_select", kernels.index_select,
                   index_add(zeros(tuple(input_shape), grad), dim, index, grad))
 index_add = op("index_add", kernels.index_add, inplace=True, inputs=("input", "source"),
                input=lambda grad: grad,
-               source=lambda grad, dim, index, source_shape, alpha:
-               reshape(index_select(grad, dim, index) * alpha, source_shape))
+               source=lambda grad, dim, index, source, alpha:
+               reshape(index_select(grad, dim, index) * alpha, source.shape))
 index_copy = op("index_copy", kernels.index_copy, autocast="widest", inplace=True, inputs=("input", "source"),
                 input=lambda grad, dim, index: index_fill(grad, dim, index, 0),
-                source=lambda grad, dim, index, source_shape:
-                reshape(index_select(grad, dim, index), source_shape))
+                source=lambda grad, dim, index, source:
+                reshape(index_select(grad, dim, index), source.shape))
 
 
 def _fill(name: str, node: str, **formula: Any) -> Any:
@@ -97,7 +97,7 @@ index_fill = either("index_fill", _index_fill_number, _index_fill_tensor, "value
 put = op("put", reductions.put, inplace=True, inputs=("input", "source"),
          input=lambda grad, index, source_shape, accumulate:
          grad if accumulate else put(grad, index, zeros(source_shape, grad), False),
-         source=lambda grad, index, source_shape: reshape(_take(grad, index), source_shape))
+         source=lambda grad, index, source: reshape(_take(grad, index), source.shape))
 
 
 def _take(grad: Any, index: Any) -> Any:

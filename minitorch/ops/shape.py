@@ -8,7 +8,7 @@ from .. import dtypes
 from ..dispatch import FUNCTIONS, Tensor, composite, ndarray, op
 from ..kernels import reductions
 from ..kernels import shape as kernels
-from ..tensor import method
+from ..tensor import address, method, storage_of, strides_of
 
 
 def sizes(args: tuple) -> tuple:
@@ -195,6 +195,8 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     extra = self.ndim - len(size)
     if extra < 0 or any(n not in (1, m) for n, m in zip(size, self.shape[extra:], strict=True)):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(self.shape)}}}.")
+    if not self.dtype.is_floating_point and (size != self.shape or not size):
+        self = self.long()  # as every sum of integers
     return sum_to(self, size)
 
 
@@ -279,20 +281,24 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     return slice_(input, dim, start, start + length, 1)
 
 
-def _strided_kernel(input, size, stride, storage_offset=None):
+def geometry(array: Any) -> tuple:
+    """(shape, strides, offset), in elements: how an array lies in its storage."""
+    return array.shape, strides_of(array), (address(array) - address(storage_of(array))) // array.itemsize
+
+
+def _strided_kernel(input, size, stride, storage_offset=None, own=None):
     return kernels.as_strided(input, size, stride, storage_offset)
 
 
-as_strided = op("as_strided", _strided_kernel, view=True,
-                input=lambda grad, input, size, stride, storage_offset:
-                as_strided_scatter_zeros(grad, input, size, stride, storage_offset))
+_as_strided = op("as_strided", _strided_kernel, view=True, function=False, as_method=False, inputs=("input",),
+                 input=lambda grad, own, size, stride, storage_offset:
+                 _scatter_zeros(grad, own, tuple(size), tuple(stride), storage_offset))
 
 
-def _geometry(input: Any) -> tuple:
-    from ..tensor import address, storage_of, strides_of
-
-    array = _array(input)
-    return array.shape, strides_of(array), (address(array) - address(storage_of(array))) // array.itemsize
+@composite()
+def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """The view of the storage that has this shape, these strides and (by default the input's own) offset."""
+    return _as_strided(input, size, stride, storage_offset, geometry(_array(input)))
 
 
 def _strided_scatter(grad, geometry, size, stride, storage_offset):
@@ -339,10 +345,6 @@ _scatter_zeros = op("as_strided_backward", _strided_scatter, function=False,
 _gather_strided = op("as_strided_gather", _strided_gather, function=False,
                      grad=lambda grad, geometry, size, stride, storage_offset:
                      _scatter_zeros(grad, geometry, size, stride, storage_offset))
-
-
-def as_strided_scatter_zeros(grad: Any, input: Any, size: Any, stride: Any, storage_offset: Any) -> Any:
-    return _scatter_zeros(grad, _geometry(input), tuple(size), tuple(stride), storage_offset)
 
 
 def as_strided_like_base(grad: Any, shape: Any, strides: Any, view_shape: Any, view_strides: Any, offset: int) -> Any:
@@ -568,10 +570,15 @@ _reshaped_in_place(
     lambda dim=None: (_squeeze, _SQUEEZE3, ()) if dim is None
     else (_squeeze_dim, _SQUEEZE4, (dim,)) if isinstance(dim, int) else (_squeeze_dims, _SQUEEZE5, (tuple(dim),)),
 )
-_reshaped_in_place(
-    "as_strided_",
-    lambda size, stride, storage_offset=None: (as_strided, as_strided.row.node, (size, stride, storage_offset)),
-)
+
+
+@method()
+def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """as_strided, in place: the same memory, the tensor's own geometry changed."""
+    from ..autograd.views import reshape_in_place
+
+    args = (size, stride, storage_offset, geometry(self._array))
+    return reshape_in_place(self, _as_strided, _as_strided.row.node, args)
 
 
 @method()
