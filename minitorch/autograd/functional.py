@@ -45,6 +45,19 @@ def _outputs(outputs: Any, where: str, strict: bool) -> tuple[bool, tuple]:
     return several, outputs
 
 
+def _check_jacobian(gradients: tuple, strict: bool) -> tuple:
+    """First derivatives that are to be differentiated again."""
+    for i, g in enumerate(gradients):
+        if strict and not g.requires_grad:
+            raise RuntimeError(
+                "While computing the hessian, found that the jacobian of the user-provided function with respect to "
+                f"input {i} is independent of the input. This is not allowed in strict mode. You should ensure that your "
+                "function is twice differentiable and that the jacobian depends on the inputs (this would be violated by "
+                "a linear function for example)."
+            )
+    return gradients
+
+
 def _gradients(outputs: tuple, inputs: tuple, cotangents: tuple, create_graph: bool) -> tuple:
     """Gradients with None for what does not matter, also where no output requires grad."""
     kept = [(o, v) for o, v in zip(outputs, cotangents, strict=True) if o.requires_grad]
@@ -56,7 +69,8 @@ def _gradients(outputs: tuple, inputs: tuple, cotangents: tuple, create_graph: b
     )
 
 
-def _filled(gradients: tuple, like: tuple, strict: bool, create_graph: bool, where: str) -> tuple:
+def _filled(gradients: tuple, like: tuple, strict: bool, create_graph: bool, where: str | None) -> tuple:
+    """Gradients with zeros for None; `strict` refuses these and, in what is called `where`, constants."""
     filled = []
     for i, (g, t) in enumerate(zip(gradients, like, strict=True)):
         if g is None:
@@ -66,7 +80,7 @@ def _filled(gradients: tuple, like: tuple, strict: bool, create_graph: bool, whe
                     "strict mode."
                 )
             g = t.detach() * 0
-        elif strict and create_graph and not g.requires_grad:
+        elif strict and create_graph and where and not g.requires_grad:
             raise RuntimeError(
                 f"The {where} of the user-provided function is independent of input {i}. This is not allowed in strict "
                 "mode when create_graph=True."
@@ -75,7 +89,8 @@ def _filled(gradients: tuple, like: tuple, strict: bool, create_graph: bool, whe
     return tuple(filled)
 
 
-def _match(v: Any, outputs: tuple, several: bool, where: str, role: str = "output") -> tuple:
+def _match(v: Any, outputs: tuple, several: bool, where: str, create_graph: bool, role: str = "output") -> tuple:
+    """The vector v, whose entries must look like `outputs`; ones where it is left out."""
     if v is None:
         if len(outputs) != 1 or outputs[0].numel() != 1:
             raise RuntimeError(
@@ -88,12 +103,14 @@ def _match(v: Any, outputs: tuple, several: bool, where: str, role: str = "outpu
         return (outputs[0].detach() * 0 + 1,)
     _, vs = _tuple(v, "v", where)
     if len(vs) != len(outputs):
+        if not several:
+            raise RuntimeError(f"The given v should contain a single Tensor, but got {len(vs)}.")
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(outputs)} but got {len(vs)}.")
     for i, (a, o) in enumerate(zip(vs, outputs, strict=True)):
         if a.shape != o.shape:
             entry = f"Entry {i} in v" if len(vs) > 1 else "v"
             raise RuntimeError(f"{entry} has invalid size: should be {o.shape} but got {a.shape}.")
-    return vs
+    return tuple([a.view_as(a) if create_graph else a.detach() for a in vs])
 
 
 def _shape_back(results: tuple, several: bool) -> Any:
@@ -106,7 +123,7 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
         several_in, given = _tuple(inputs, "inputs", "vjp")
         xs = _fresh(given, create_graph)
         several_out, outputs = _outputs(func(*xs), "vjp", strict)
-        vs = _match(v, outputs, several_out, "vjp")
+        vs = _match(v, outputs, several_out, "vjp", create_graph)
         gradients = _gradients(outputs, xs, vs, create_graph)
         results = _filled(gradients, xs, strict, create_graph, "jacobian")
     outputs = tuple([o if create_graph else o.detach() for o in outputs])
@@ -118,7 +135,7 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     with enable_grad():
         several_in, given = _tuple(inputs, "inputs", "jvp")
         xs = _fresh(given, create_graph)
-        vs = _match(v, xs, several_in, "jvp", "input")
+        vs = _match(v, xs, several_in, "jvp", create_graph, "input")
         several_out, outputs = _outputs(func(*xs), "jvp", strict)
         us = tuple([(o.detach() * 0).requires_grad_() for o in outputs])
         forward = _gradients(outputs, xs, us, True)
@@ -129,7 +146,7 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
             pushed = _gradients(tuple([g for g, _ in kept]), us, tuple([w for _, w in kept]), create_graph)
         else:
             pushed = (None,) * len(us)
-        results = _filled(pushed, us, False, create_graph, "jacobian")
+        results = _filled(pushed, us, strict and create_graph, create_graph, "jacobian")
     outputs = tuple([o if create_graph else o.detach() for o in outputs])
     return _shape_back(outputs, several_out), _shape_back(results, several_out)
 
@@ -142,9 +159,10 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """All partial derivatives: for output i and input j a tensor of shape (*output.shape, *input.shape)."""
-    if strategy not in ("forward-mode", "reverse-mode"):
-        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+    """All partial derivatives: for output i and input j a tensor of shape (*output.shape, *input.shape).
+
+    vectorize and strategy say how torch computes them; here it is always row by row, backwards."""
+    _check_strategy(strategy, strict, vectorize, create_graph)
     with enable_grad():
         several_in, given = _tuple(inputs, "inputs", "jacobian")
         xs = _fresh(given, create_graph)
@@ -166,10 +184,38 @@ def jacobian(
 def _stacked(columns: list, output: Tensor, input: Tensor) -> Tensor:
     from ..ops.copies import stack
 
-    shape = (*output.shape, *input.shape)
-    if not columns:
-        return input.new_zeros(shape)
-    return stack(columns, 0).view(shape)
+    return stack(columns, 0).view((*output.shape, *input.shape))
+
+
+def _check_strategy(strategy: str, strict: bool, vectorize: bool, create_graph: bool) -> None:
+    """Refuse the combinations that torch refuses."""
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs '
+            'than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+        )
+    where = "torch.autograd.functional.jacobian:"
+    if strategy == "forward-mode":
+        if create_graph:
+            raise NotImplementedError(
+                f'{where} `create_graph=True` and `strategy="forward-mode"` are not supported together (yet). Please '
+                'either set `create_graph=False` or `strategy="reverse-mode"`.'
+            )
+        if strict:
+            raise RuntimeError(
+                f'{where} `strict=True` and `strategy="forward-mode"` are not supported together (yet). Please either '
+                'set `strict=False` or `strategy="reverse-mode"`.'
+            )
+        if not vectorize:
+            raise NotImplementedError(
+                "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for "
+                "`vectorize=True`."
+            )
+    if strict and vectorize:
+        raise RuntimeError(
+            f"{where} `strict=True` and `vectorized=True` are not supported together. Please either set "
+            "`strict=False` or `vectorize=False`."
+        )
 
 
 def hessian(
@@ -182,6 +228,8 @@ def hessian(
 ) -> Any:
     """All second derivatives of a function of one element."""
     several, _ = _tuple(inputs, "inputs", "hessian")
+    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
     def single(*xs: Any) -> Any:
         output = func(*xs)
@@ -196,9 +244,12 @@ def hessian(
 
     def first(*xs: Any) -> Any:
         result = jacobian(single, xs, create_graph=True)
-        return result if len(xs) > 1 or several else result[0]
+        if strict:
+            _outputs(single(*xs), "hessian", strict)
+            _check_jacobian(result, strict)
+        return result if several else result[0]
 
-    return jacobian(first, inputs, create_graph=create_graph, strict=strict)
+    return jacobian(first, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
 
 
 def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
@@ -206,9 +257,9 @@ def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     with enable_grad():
         several, given = _tuple(inputs, "inputs", "vhp")
         xs = _fresh(given, create_graph)
-        vs = _match(v, xs, several, "vhp", "input")
+        vs = _match(v, xs, several, "vhp", create_graph, "input")
         output = _single(func(*xs), "vhp", strict)
-        first = _filled(_gradients((output,), xs, (None,), True), xs, strict, True, "jacobian")
+        first = _check_jacobian(_filled(_gradients((output,), xs, (None,), True), xs, strict, True, None), strict)
         second = _gradients(first, xs, vs, create_graph)
         results = _filled(second, xs, strict, create_graph, "hessian")
     return output if create_graph else output.detach(), _shape_back(results, several)
