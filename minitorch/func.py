@@ -76,7 +76,7 @@ class _Transform(enable_grad):
         if t.requires_grad:
             return t.view_as(t)
         t = t.detach().requires_grad_()
-        t._transform = self
+        vars(t)["_transform"] = self
         return t
 
     def leads_outside(self, *tensors: Tensor) -> bool:
@@ -252,7 +252,8 @@ def _rows(output: Tensor, inputs: list, create_graph: bool) -> list:
         rows.append(_gradients([output], inputs, [cotangent], create_graph))
     if not rows:
         return [t.new_zeros((*output.shape, *t.shape)) for t in inputs]
-    return [stack(column).view((*output.shape, *t.shape)) for column, t in zip(zip(*rows, strict=True), inputs, strict=True)]
+    columns = zip(*rows, strict=True)
+    return [stack(column).view((*output.shape, *t.shape)) for column, t in zip(columns, inputs, strict=True)]
 
 
 def hessian(func: Callable, argnums: Any = 0) -> Callable:

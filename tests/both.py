@@ -71,6 +71,7 @@ def run(T, code):
             exec(compile(code, "<program>", "exec"), space)
         except Exception as e:
             error = e
+    caught = [w for w in caught if "torch.jit" not in str(w.message)]  # torch's own doing
     seen = {"r": describe(space.get("r")) if error is None else None}
     seen["warnings"] = sorted({w.category.__name__ for w in caught})
     with contextlib.suppress(KeyError), warnings.catch_warnings():

@@ -54,7 +54,7 @@ r = A.vjp(lambda a: a.exp(), u, 5)
 with T.no_grad(): r = A.vjp(lambda a: a.exp(), u, w)
 with T.no_grad(): r = A.vjp(lambda a: a.exp(), y, w, create_graph=True)
 r = A.vjp(lambda a: seq if a is u else a * a.requires_grad, u, w)
-""")
+""")  # noqa: E501
 
 JVP = programs("""
 r = A.jvp(lambda a: a.exp(), u, w)
@@ -78,7 +78,7 @@ r = A.jvp(lambda a: a.exp(), y, u)
 r = A.jvp(lambda a: a.exp(), 5, u)
 r = A.jvp(lambda a: 5, u, u)
 with T.no_grad(): r = A.jvp(lambda a: a.exp(), u, w)
-""")
+""")  # noqa: E501
 
 JACOBIAN = programs("""
 r = A.jacobian(lambda a: a.exp(), u)
@@ -116,7 +116,7 @@ with T.no_grad(): r = A.jacobian(lambda a: a.exp(), u)
 r = A.jacobian(lambda a: A.jacobian(lambda b: b.exp(), a, create_graph=True).sum(0), u)
 r = A.jacobian(lambda a: F.softmax(a, 0), u)
 r = A.jacobian(lambda a: a.max(), u)
-""")
+""")  # noqa: E501
 
 HESSIAN = programs("""
 r = A.hessian(one, u)
@@ -141,7 +141,7 @@ r = A.hessian(lambda a: w.sum(), u)
 r = A.hessian(lambda a: w.sum(), u, strict=True)
 r = A.hessian(one, 5)
 with T.no_grad(): r = A.hessian(one, u)
-""")
+""")  # noqa: E501
 
 PRODUCTS = programs("""
 r = A.vhp(one, u, w)
@@ -175,7 +175,7 @@ r = A.hvp(lambda a: w.sum(), u, w)
 r = A.hvp(one, y, w)
 r = A.hvp(one, y, w, create_graph=True)[1] | r.sum().backward() | r = [r.detach(), r.requires_grad]
 r = A.hvp(lambda a: (a * a).sum(), y, w, create_graph=True, strict=True)
-""")
+""")  # noqa: E501
 
 GRAD = programs("""
 r = G.grad(one)(u)
@@ -227,7 +227,7 @@ r = G.grad(one)(u).requires_grad
 r = one(u) | r = [u.requires_grad, u.grad, G.grad(one)(u) is not None, u.requires_grad, u.grad]
 G.grad(lambda a: a.mul_(2).sum())(u) | r = u
 r = G.grad(lambda a: (a.clone().mul_(2) * a).sum())(u)
-""".replace("....", "    "))
+""".replace("....", "    "))  # noqa: E501
 
 TRANSFORMS = programs("""
 o, f = G.vjp(lambda a: a.exp(), u) | r = [o, f(w)]
@@ -272,7 +272,7 @@ r = G.hessian(pair, argnums=(0, 1))(u, w)
 r = G.hessian(lambda p: (p['a'] ** 2 * p['b']).sum())({'a': u, 'b': w})
 r = G.hessian(lambda a: a ** 3)(u)
 with T.no_grad(): r = G.hessian(one)(u)
-""")
+""")  # noqa: E501
 
 FUNCTIONAL_CALL = programs("""
 r = G.functional_call(n, {'weight': T.eye(4)}, c)
@@ -298,7 +298,7 @@ p = dict(n.named_parameters()) | r = G.functional_call(n, p, (c,)).sum() | r.bac
 b = T.nn.BatchNorm1d(4) | r = G.functional_call(b, {'weight': w}, (c,)) | r = [r, b.running_mean]
 b = T.nn.BatchNorm1d(4) | m_ = T.zeros(4) | r = G.functional_call(b, {'running_mean': m_, 'num_batches_tracked': T.tensor(0)}, (c,)) | r = [r, b.running_mean, b.num_batches_tracked, m_]
 class M(T.nn.Module): forward = lambda self, a, k=1: a * k | r = G.functional_call(M(), {}, (c,), {'k': 3})
-""")
+""")  # noqa: E501
 
 
 @pytest.mark.parametrize("code", [*VJP, *JVP])
