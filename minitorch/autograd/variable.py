@@ -327,6 +327,9 @@ def _roots(tensors: tuple) -> list:
     for i, t in enumerate(tensors):
         if isinstance(t, Tensor) and not t.requires_grad:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+    for t in tensors:
+        if isinstance(t, Tensor) and t._base is not None:
+            refresh(t)
     return [_edge_of(t) for t in tensors]
 
 
