@@ -16,7 +16,7 @@ from . import devices, dtypes
 from .creation import LIMITS, check_options, dtype_of, finish
 from .dispatch import FUNCTIONS, legacy_scalar
 from .ops import copies as _casts  # noqa: F401 - Tensor.to
-from .tensor import Tensor, method, wrap
+from .tensor import Tensor, method, storage_of, wrap
 
 f8 = np.float64
 _MAX_DIMS = 128
@@ -370,6 +370,42 @@ def __dlpack__(self: Tensor, **options: Any) -> Any:
 @method()
 def __dlpack_device__(self: Tensor) -> tuple:
     return self._array.__dlpack_device__()
+
+
+@method()
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """Whether the memory is page-locked, so that a GPU can fetch it while the program goes on."""
+    if device is not None:
+        _warn_device("is_pinned")
+    memory = storage_of(self._array).base if self.device.type == "cpu" else None
+    return type(getattr(memory, "obj", memory)).__name__ == "PinnedMemoryPointer"  # CuPy's; seen through a memoryview
+
+
+@method()
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """The tensor in page-locked memory: itself where it lies there already. RuntimeError where there is no GPU."""
+    if device is not None:
+        _warn_device("pin_memory")
+    if self.is_pinned():
+        return self
+    if self.device.type != "cpu":
+        raise RuntimeError(f"cannot pin a tensor on {self.device}: only dense CPU tensors can be pinned")
+    try:
+        devices.namespace("cuda")
+    except AssertionError:
+        raise RuntimeError("Cannot access accelerator device when none is available.") from None
+    import cupyx
+
+    pinned = cupyx.empty_pinned(self._array.shape, self._array.dtype)
+    pinned[...] = self._array
+    return wrap(pinned)
+
+
+def _warn_device(name: str) -> None:
+    warnings.warn(
+        f"The argument 'device' of Tensor.{name}() is deprecated. Please do not pass this argument.",
+        DeprecationWarning, stacklevel=3,
+    )
 
 
 @method()

@@ -403,6 +403,35 @@ def test_pin_memory_without_an_accelerator_warns():
         assert len(list(loader)) == 3
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
+@pytest.mark.filterwarnings("ignore:The argument 'device' of Tensor:DeprecationWarning")
+def test_pinned_memory_is_a_matter_of_accelerators():
+    assert same(lambda t: t.ones(3).is_pinned()) == ("bool", False)
+    assert same(lambda t: t.ones(3)[1:].is_pinned("cuda")) == ("bool", False)
+    theirs, ours = same(lambda t: t.ones(3).pin_memory())
+    assert ours == theirs
+
+
+def test_pinned_memory_beside_a_stand_in_for_cupy(monkeypatch):
+    """`pin_memory` asks CuPy for the memory, copies, keeps what is pinned, and `is_pinned` sees it through views."""
+
+    class PinnedMemoryPointer(bytearray):
+        pass
+
+    def empty_pinned(shape, dtype):
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        return np.frombuffer(PinnedMemoryPointer(size), dtype).reshape(shape)
+
+    cupyx = types.SimpleNamespace(empty_pinned=empty_pinned)
+    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "cupyx", cupyx)
+    x = minitorch.arange(6.0).reshape(2, 3)
+    pinned = x.t().pin_memory()
+    assert pinned.tolist() == x.t().tolist() and not x.is_pinned()
+    assert pinned.is_pinned() and pinned[1:].is_pinned() and pinned.pin_memory() is pinned
+    assert not pinned.clone().is_pinned()
+
+
 def test_too_many_workers_warn():
     for t in BOTH:
         with pytest.warns(UserWarning, match="will create 999 worker processes in total. Our suggested max number"):

@@ -79,6 +79,7 @@ def test_mnist(tmp_path, name, compress):
     kind = getattr(datasets, name)
     train, test = kind(tmp_path), kind(str(tmp_path), train=False)
     assert (len(train), len(test)) == (60, 20) and len(train.classes) == 10
+    assert train.class_to_idx[train.classes[7]] == 7
     assert train.data.shape == (60, 28, 28) and train.data.dtype is minitorch.uint8
     image, target = train[7]
     assert image.shape == (28, 28) and image.dtype == np.uint8 and target == train.targets[7].item()

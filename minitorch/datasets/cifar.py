@@ -39,7 +39,6 @@ class CIFAR10(ImageDataset):
         super().__init__(transform, target_transform)
         self.root = Path(root)
         self.train = train
-        self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
         if download:
             self.download()
         records = np.concatenate([self._read(name) for name in (self.train_files if train else self.test_files)])

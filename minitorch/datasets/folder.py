@@ -51,7 +51,6 @@ class ImageFolder(ImageDataset):
         self.classes = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
         if not self.classes:
             raise FileNotFoundError(f"Couldn't find any class folder in {root}.")
-        self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
         valid = is_valid_file or (lambda path: path.lower().endswith(EXTENSIONS))
         self.samples: list[tuple[str, int]] = []
         empty = []

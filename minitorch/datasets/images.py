@@ -17,6 +17,10 @@ class ImageDataset(Dataset):
         self.transform = transform
         self.target_transform = target_transform
 
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.classes)}
+
     def _image(self, index: int) -> Any:
         raise NotImplementedError
 
