@@ -154,10 +154,10 @@ def forward(row: Any, scope: dict) -> str:
             add(f"    if {' or '.join(given)}: return {again}")
     results = ", ".join(["out", *row.hidden]) if row.hidden else "out"
     compute = f"{results} = kernel({', '.join(passed)})"
-    if pair and isinstance(row.fast, np.ufunc):  # shapes that don't broadcast: the general door says what is wrong
+    if pair and isinstance(row.fast, np.ufunc):  # shapes that don't broadcast, wrong dtypes: the general door explains
         add("    try:")
         add(f"        {compute}")
-        add(f"    except ValueError: return {again}")
+        add(f"    except (ValueError, TypeError): return {again}")
     else:
         add(f"    {compute}")
     add("    if type(out) is not ndarray: out = as_array(out)")

@@ -9,7 +9,7 @@ from ..dispatch import Tensor, composite, either, ndarray, op
 from ..kernels import elementwise as kernels
 from ..kernels.half import in_float32
 from ..tensor import method
-from .nn_common import not_implemented, underivable
+from .nn_common import integral, not_implemented, underivable
 
 
 def scaled(grad, factor):
@@ -389,14 +389,29 @@ logical_and = op("logical_and", kernels.logical_and, inplace=True)
 logical_or = op("logical_or", kernels.logical_or, inplace=True)
 logical_xor = op("logical_xor", kernels.logical_xor, inplace=True)
 logical_not = op("logical_not", np.logical_not, inplace=True)
-bitwise_and = op("bitwise_and", np.bitwise_and, numbers="both", promote=True, inplace=True, dunder="__and__")
-bitwise_or = op("bitwise_or", np.bitwise_or, numbers="both", promote=True, inplace=True, dunder="__or__")
-bitwise_xor = op("bitwise_xor", np.bitwise_xor, numbers="both", promote=True, inplace=True, dunder="__xor__")
-bitwise_not = op("bitwise_not", kernels.bitwise_not, inplace=True, dunder="__invert__")
-bitwise_left_shift = op("bitwise_left_shift", np.left_shift, numbers="both", promote=True, inplace=True,
-                        dunder="__lshift__")
-bitwise_right_shift = op("bitwise_right_shift", np.right_shift, numbers="both", promote=True, inplace=True,
-                         dunder="__rshift__")
+
+
+def _bitwise(name: str, ufunc: Any, **options: Any) -> Any:
+    return op(name, integral(ufunc, f"{name.replace('bitwise_left_', 'l').replace('bitwise_right_', 'r')}_cpu"), fast=ufunc,
+              promote=True, inplace=True, **options)
+
+
+bitwise_and = _bitwise("bitwise_and", np.bitwise_and, numbers="both", dunder="__and__")
+bitwise_or = _bitwise("bitwise_or", np.bitwise_or, numbers="both", dunder="__or__")
+bitwise_xor = _bitwise("bitwise_xor", np.bitwise_xor, numbers="both", dunder="__xor__")
+bitwise_not = op("bitwise_not", integral(kernels.bitwise_not, "bitwise_not_cpu"), inplace=True)
+bitwise_left_shift = _bitwise("bitwise_left_shift", np.left_shift, numbers="both", dunder="__lshift__")
+bitwise_right_shift = _bitwise("bitwise_right_shift", np.right_shift, numbers="both", dunder="__rshift__")
+
+
+@method("__invert__")
+def _invert(self: Tensor) -> Tensor:
+    """~x: every bit, or the truth, turned over."""
+    if self._array.dtype.kind in "fV":
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return bitwise_not(self)
+
+
 isnan = op("isnan", kernels.isnan)
 isinf = op("isinf", kernels.isinf)
 isfinite = op("isfinite", kernels.isfinite)

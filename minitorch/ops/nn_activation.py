@@ -12,7 +12,7 @@ from ..kernels import softmax as softmax_kernels
 from ..tensor import check_dim
 from .copies import cat
 from .elementwise import clamp, exp, relu, sigmoid, tanh, where, zeros_like
-from .nn_common import floating, fused
+from .nn_common import floating, fused, refuse
 from .shape import chunk
 
 # ---- made of pieces -----------------------------------------------------------------------------------------------
@@ -143,6 +143,8 @@ def _rrelu_noise(input: Any, lower: float, upper: float, training: bool) -> Any:
     below = input._array <= 0
     noise = np.ones_like(input._array)
     if training:
+        if noise.dtype == np.float16:
+            refuse("rrelu_with_noise_out_cpu", noise)
         drawn = Tensor()
         drawn._array = np.empty(int(below.sum()))
         noise[below] = drawn.uniform_(lower, upper)._array

@@ -4,8 +4,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes
 from ..dispatch import Tensor, ndarray
+from ..kernels.half import HALVES
+
+FLOATS = (*HALVES, np.dtype(np.float32), np.dtype(np.float64))
 
 
 def fused(kernel: Callable) -> Callable:
@@ -38,10 +43,40 @@ def floating(kernel: Callable, name: str | None = None) -> Callable:
     @functools.wraps(kernel)
     def checked(input: Any, *args: Any, **kwargs: Any) -> Any:
         if input.dtype.kind in "iub":
-            raise RuntimeError(f"\"{shown}\" not implemented for '{scalar_name(input)}'")
+            refuse(shown, input)
         return kernel(input, *args, **kwargs)
 
     return checked
+
+
+def wide(kernel: Callable, name: str, types: tuple = HALVES) -> Callable:
+    """The kernel, refusing half precisions, for which torch's CPU has none."""
+
+    @functools.wraps(kernel)
+    def checked(input: Any, *args: Any, **kwargs: Any) -> Any:
+        if input.dtype in types:
+            refuse(name, input)
+        return kernel(input, *args, **kwargs)
+
+    return checked
+
+
+def integral(kernel: Callable, name: str) -> Callable:
+    """The kernel of one or two integer or boolean arrays, refusing floats as torch words it."""
+    if isinstance(kernel, np.ufunc):
+
+        def checked(input: Any, other: Any) -> Any:
+            if input.dtype.kind in "fV":
+                refuse(name, input)
+            return kernel(input, other)
+
+        return checked
+    return wide(kernel, name, FLOATS)
+
+
+def refuse(name: str, array: Any) -> None:
+    """Raise what torch raises where it has no kernel for a dtype."""
+    raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_name(array)}'")
 
 
 def scalar_name(array: Any) -> str:

@@ -9,9 +9,10 @@ from ..dispatch import Tensor, op
 from ..kernels import ctc as kernels
 from ..tensor import wrap
 from .elementwise import where, zeros_like
-from .nn_common import not_implemented
+from .nn_common import not_implemented, wide
 
-_ctc_loss = op("ctc_loss_op", kernels.ctc_loss, function=False, node="CtcLossBackward0", hidden=("alpha",),
+_ctc_loss = op("ctc_loss_op", wide(kernels.ctc_loss, "ctc_loss_cpu"), function=False, node="CtcLossBackward0",
+               hidden=("alpha",),
                log_probs=lambda grad, log_probs, targets, input_lengths, target_lengths, blank, result, alpha:
                _backward(grad, log_probs, targets, input_lengths, target_lengths, blank, result, alpha))
 _backward = op("ctc_loss_backward", kernels.ctc_loss_backward, function=False,

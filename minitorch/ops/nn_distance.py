@@ -6,6 +6,7 @@ import numpy as np
 
 from ..dispatch import composite
 from ..tensor import wrap
+from .nn_common import refuse
 from .reduce import norm
 from .shape import broadcast_tensors
 
@@ -36,6 +37,8 @@ def pdist(input: Any, p: float = 2.0) -> Any:
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
+    if input.shape[0] > 1 and input.dtype.itemsize == 2:
+        refuse("pdist", input._array)
     first, second = (wrap(i) for i in np.triu_indices(input.shape[0], 1))
     difference = input[first] - input[second]
     distances = norm(difference, p, 1)

@@ -13,7 +13,7 @@ from ..kernels import losses as kernels
 from ..kernels import softmax as softmax_kernels
 from .elementwise import abs, clamp, exp, log, log1p, sgn, sigmoid, where, zeros_like
 from .nn_activation import log_sigmoid
-from .nn_common import floating
+from .nn_common import floating, wide
 
 
 def each(grad: Any, reduction: str, like: Any) -> Any:
@@ -153,9 +153,12 @@ def _multilabel_margin_slope(grad: Any, input: Any, target: Any, reduction: str)
     return (g * _constant(slope / classes, x)).reshape(input.shape)
 
 
-multi_margin_loss = op("multi_margin_loss", floating(kernels.multi_margin_loss), function=False,
+multi_margin_loss = op("multi_margin_loss", floating(wide(kernels.multi_margin_loss, "multi_margin_loss_cpu_kernel")),
+                       function=False,
                        input=lambda grad, input, target, p, margin, weight, reduction:
                        _multi_margin_slope(grad, input, target, p, margin, weight, reduction))
-multilabel_margin_loss = op("multilabel_margin_loss", floating(kernels.multilabel_margin_loss), function=False,
+multilabel_margin_loss = op("multilabel_margin_loss",
+                            floating(wide(kernels.multilabel_margin_loss, "multilabel_margin_loss_forward_out_frame")),
+                            function=False,
                             input=lambda grad, input, target, reduction:
                             _multilabel_margin_slope(grad, input, target, reduction))

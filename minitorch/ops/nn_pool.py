@@ -9,7 +9,7 @@ from typing import Any
 
 from ..dispatch import Tensor, composite, op, thread
 from ..kernels import pool as kernels
-from .nn_common import tuple_of
+from .nn_common import tuple_of, wide
 
 Table = dict[int, Any]  # by the number of spatial dimensions
 
@@ -62,7 +62,8 @@ max_unpool: Table = {nd: _unpool_row(nd) for nd in (2, 3)}
 
 
 def _avg_row(nd: int) -> Any:
-    return op(f"avg_pool{nd}d", _for(nd, kernels.avg_pool), function=False,
+    kernel = _for(nd, kernels.avg_pool)
+    return op(f"avg_pool{nd}d", kernel if nd == 2 else wide(kernel, "avg_pool3d_out_frame"), function=False,
               node=f"AvgPool{nd}DBackward0",
               input=lambda grad, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
               divisor_override: _avg_grad[nd](grad, input.shape, kernel_size, stride, padding, ceil_mode,

@@ -10,7 +10,7 @@ from ..dispatch import Tensor, composite, either, op
 from ..kernels.half import in_float32
 from ..tensor import method
 from .elementwise import abs, cast_like, cos, exp, exp2, log, log1p, sgn, sigmoid, sin, where, zeros_like
-from .nn_common import not_implemented, underivable
+from .nn_common import integral, not_implemented, underivable, wide
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 _ROOT_HALF = math.sqrt(0.5)
@@ -32,6 +32,8 @@ def _scipy(name: str) -> Any:
 
 def _unary(name: str, scipy_name: str, slope: Any, **options: Any) -> Any:
     kernel = _scipy(scipy_name)
+    if scipy_name in ("ndtri", "log_ndtr", "erfcx"):
+        kernel = wide(kernel, f"{scipy_name}_cpu")
     return op(name, lambda input: kernel(input), promote="float", input=slope, **options)
 
 
@@ -127,6 +129,7 @@ Tensor.polygamma = lambda self, n: polygamma(n, self)  # type: ignore[attr-defin
 Tensor.polygamma_ = lambda self, n: _polygamma_op.in_place(self, n)  # type: ignore[attr-defined]
 
 
+@in_float32
 def _mvlgamma(input, p):
     """The multivariate log-gamma function of dimension p."""
     if p < 1:
@@ -170,7 +173,8 @@ for _name, _scipy_name in {
     "modified_bessel_i1": "i1", "modified_bessel_k0": "k0", "modified_bessel_k1": "k1",
     "scaled_modified_bessel_k0": "k0e", "scaled_modified_bessel_k1": "k1e",
 }.items():
-    op(f"special_{_name}", (lambda k: lambda input: k(input))(_scipy(_scipy_name)), promote="float", as_method=False)
+    _kernel = wide(_scipy(_scipy_name), f"{_name}_cpu")
+    op(f"special_{_name}", (lambda k: lambda input: k(input))(_kernel), promote="float", as_method=False)
 igamma = _binary("igamma", "gammainc", inplace=True, input=not_implemented("igamma: input"),
                  other=lambda grad, input, other: grad * _gamma_density(input, other))
 igammac = _binary("igammac", "gammaincc", inplace=True, input=not_implemented("igammac: input"),
@@ -181,7 +185,8 @@ def _gamma_density(input: Any, other: Any) -> Any:
     return exp((input - 1) * log(other) - other - lgamma(input))
 
 
-special_zeta = op("special_zeta", lambda input, other: _scipy("zeta")(input, other), promote="float", as_method=False,
+special_zeta = op("special_zeta", wide(lambda input, other: _scipy("zeta")(input, other), "zeta_cpu"),
+                  promote="float", as_method=False,
                   numbers="both")
 
 # ---- logarithms that stay finite ----------------------------------------------------------------------------------
@@ -215,7 +220,9 @@ special_entr = op("special_entr", _entr, promote="float", as_method=False,
 
 
 def _logit(input, eps=None):
-    x = input if eps is None else np.clip(input, np.asarray(eps, input.dtype), np.asarray(1 - eps, input.dtype))
+    x = input
+    if eps is not None:
+        x = np.minimum(np.maximum(x, np.asarray(eps, x.dtype)), np.asarray(1 - eps, x.dtype))
     return np.log(x / (np.asarray(1, x.dtype) - x))
 
 
@@ -299,8 +306,8 @@ heaviside = op("heaviside", lambda input, values: np.where(input == 0, values, i
                inplace={"input": underivable("heaviside_"), "values": underivable("heaviside_")},
                promote=True, numbers="none", node="NotImplemented",
                input=underivable("heaviside"), values=underivable("heaviside"))
-gcd = op("gcd", np.gcd, promote=True, inplace=True, numbers="none")
-lcm = op("lcm", np.lcm, promote=True, inplace=True, numbers="none")
+gcd = op("gcd", integral(np.gcd, "gcd_cpu"), fast=np.gcd, promote=True, inplace=True, numbers="none")
+lcm = op("lcm", integral(np.lcm, "lcm_cpu"), fast=np.lcm, promote=True, inplace=True, numbers="none")
 
 
 def _ldexp(input, other):
