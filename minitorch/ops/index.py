@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..dispatch import FUNCTIONS, Tensor, composite, either, ndarray, op
+from ..autograd.grad_mode import door, thread
+from ..autograd.views import link, refresh
+from ..dispatch import FUNCTIONS, Tensor, composite, either, ndarray, new, op
 from ..kernels import index as kernels
 from ..kernels.shape import check_dim
 from ..tensor import method, wrap
@@ -149,9 +151,40 @@ def _bound(x: Any) -> Any:
     return x if x is None or type(x) is int else x.__index__()
 
 
+_INT = {int}
+
+
+def _plain_part(self: Tensor, key: Any) -> Tensor | None:
+    """The short way: numbers or one plain slice, nothing to record. None where it does not apply, or fails."""
+    kind = type(key)
+    if kind is int or kind is np.int64 or (kind is slice and key.step is None):
+        index = (key, ...)  # with the dots NumPy gives a view always, never a number
+    elif kind is tuple and set(map(type, key)) == _INT:
+        index = (*key, ...)
+    else:
+        return None
+    if door.special:
+        return None
+    if self._base is not None:
+        refresh(self)
+    if self._requires_grad and thread.grad:
+        return None
+    try:
+        array = self._array[index]
+    except (IndexError, TypeError):
+        return None
+    view = new(Tensor)
+    view._array = array
+    link(view, self)
+    return view
+
+
 @method("__getitem__")
 def getitem(self: Tensor, key: Any) -> Tensor:
     """Basic indices give views; index tensors, lists and masks copies."""
+    part = _plain_part(self, key)
+    if part is not None:
+        return part
     if type(key) is int and self._array.ndim:
         n = self._array.shape[0]
         if not -n <= key < n:
