@@ -1,32 +1,36 @@
 """Does the suite bite? Each formula of the operator table and each optimizer is broken on purpose, and must be noticed.
 
-A formula is negated, doubled, loses a term or a factor, or has the branches of a `where` swapped; so are the private
-functions that formulas call. A short parity run (a few whole entries of `op_db` that reach the formula) must then
-fail. In the update of each optimizer the constants are broken too, and its trajectory must leave torch's.
+A formula is negated, doubled, loses a term or a factor, or has the branches of a `where` swapped; so are the functions
+that formulas are made of. A sample of the parity suite that reaches the formula must then give another gradient or
+second gradient than torch: one of a whole entry of `op_db`, or one of the programs beside it (see tests/recorded.py).
+In the update of each optimizer the constants are broken too, and its trajectory must leave torch's.
 
-    pytest -m mutation tests/test_mutation.py
+    pytest -m mutation tests/test_mutation.py -n 2
 """
 
 import functools
 import inspect
-import itertools
 import sys
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 
 import minitorch
-from minitorch.dispatch import ROWS
+from minitorch.dispatch import FUNCTIONS, ROWS
 from minitorch.testing import op_db
-from tests import mutants, test_op_db, test_optim
+from tests import mutants, recorded, test_op_db, test_optim
 
-pytestmark = pytest.mark.mutation
+pytestmark = [
+    pytest.mark.mutation,
+    pytest.mark.filterwarnings("ignore"),  # what a wrong formula divides by
+]
 
-ENTRIES = 12  # a mutant survives when so many of the entries that reach it still pass
-LIMIT = 12  # samples taken of each
+TRIES = 600  # a mutant survives so many of the samples that reach it
+LIMIT = 4  # samples taken of each entry's table, to which come those made of them
 
-# Mutants that compute the same, with the reason: (row, the words of the mutation) -> why.
+# Mutants that compute the same, with the reason: (row or function, the words of the mutation) -> why.
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("asgd", "1 negated"): "whether mu is 1 only spares a rounding: ax + 1 * (param - ax) is param",
     ("asgd", "1 doubled"): "the same",
@@ -34,74 +38,105 @@ EQUIVALENT: dict[tuple[str, str], str] = {
 }
 
 
+def made_of(function):
+    """The functions of the operators' modules that a function names, itself or in a function inside it: its helpers, but
+    not operators, which have rows of their own.
+    """
+    codes, found = [function.__code__], []
+    for code in codes:
+        codes.extend(c for c in code.co_consts if inspect.iscode(c))
+    names = dict.fromkeys(name for code in codes for name in code.co_names)
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    for helper in [*(function.__globals__.get(name) for name in names), *cells]:
+        if inspect.isfunction(helper) and helper.__module__.startswith("minitorch.ops") and helper not in OPERATORS:
+            found.append(helper)
+    return found
+
+
+OPERATORS = set(filter(inspect.isfunction, FUNCTIONS.values()))
+
+
 @functools.cache
 def formulas():
-    """Row name -> the functions that make up its derivative: its formulas and the private functions these call."""
-    found = {}
-    for name, row in ROWS.items():
-        functions = list(row.definitions.values()) + ([row.joint] if row.joint is not None else [])
-        for function in functions:  # grows while we walk it
-            used = function.__code__.co_names if hasattr(function, "__code__") else ()
-            for helper in (function.__globals__.get(n) for n in used if n.startswith("_")):
-                if (
-                    inspect.isfunction(helper)
-                    and helper not in functions
-                    and helper.__module__.startswith("minitorch.ops")
-                ):
-                    functions.append(helper)
-        found[name] = [f for f in functions if mutants.source_of(f) is not None]
+    """Row name -> the functions that make up its derivative and can be broken; each function with the first such row."""
+    found, taken = {}, set()
+    in_place = {name: method.row for name, method in vars(minitorch.Tensor).items() if hasattr(method, "row")}
+    for name, row in {**in_place, **ROWS}.items():
+        if not getattr(row, "differentiable", False):  # composites have no formulas
+            continue
+        found[name] = functions = []
+        queue = [*row.definitions.values(), *([row.joint] if row.joint is not None else [])]
+        for function in queue:  # grows while we walk it
+            if function.__code__ in taken:
+                continue
+            taken.add(function.__code__)
+            functions.append(function)
+            queue.extend(made_of(function))
     return found
 
 
 @functools.cache
-def reached():
-    """Code object of a formula -> the whole entries that run it, those with the fewest formulas first."""
+def samples():
+    """Code object -> the recorded samples that run it, whole entries' and the programs'."""
     watched = {function.__code__ for functions in formulas().values() for function in functions}
-    by_entry = {}
-    for name in sorted(test_op_db.WHOLE):
-        seen = set()
-
-        def note(frame, event, arg, seen=seen):
-            if event == "call" and frame.f_code in watched:
-                seen.add(frame.f_code)
-
-        sys.setprofile(note)
-        try:
-            op_db.check(name, limit=LIMIT, stages=("forward", "gradient", "second"))
-        finally:
-            sys.setprofile(None)
-        by_entry[name] = seen
     found = {}
-    for name in sorted(by_entry, key=lambda name: len(by_entry[name])):
-        for code in by_entry[name]:
-            found.setdefault(code, []).append(name)
+
+    def take(samples):
+        for number, sample in enumerate(samples):
+            sample.number = number
+            with recorded.Calls(watched) as seen:
+                wrong = sample.noticed()
+            if wrong is None:
+                for code in seen:
+                    found.setdefault(code, []).append(sample)
+            else:
+                faults.append((sample.name, sample.label, wrong))
+
+    with np.errstate(all="ignore"), op_db.quietly():
+        take(recorded.programs())
+        for name in sorted(test_op_db.WHOLE):
+            take(recorded.of_entry(name, LIMIT))
     return found
 
 
-def noticed_by_an_entry(names):
-    """Whether one of these entries fails."""
-    for name in itertools.islice(names, ENTRIES):
-        report = op_db.check(
-            name, limit=LIMIT, stages=("forward", "gradient", "second"), stop=lambda report: bool(report.failures)
-        )
-        if report.failures:
+faults: list = []  # samples that are not torch's although nothing is broken
+
+
+def test_samples_agree_unbroken():
+    samples()
+    assert not faults
+
+
+def noticed(tried):
+    """Whether one of these samples is not torch's; the one that tells it is tried first the next time."""
+    for number, sample in enumerate(tried[:TRIES]):
+        try:
+            with op_db.at_most(10):
+                wrong = sample.noticed()
+        except op_db.TooLong:
+            wrong = "does not end"
+        if wrong:
+            tried.insert(0, tried.pop(number))
             return True
     return False
 
 
-@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.differentiable])
+@pytest.mark.parametrize("name", list(formulas()))
 def test_formulas(name):
     survivors = []
     for function in formulas()[name]:
-        entries = reached().get(function.__code__)
-        if not entries:
-            survivors.append(f"{function.__name__} (line {function.__code__.co_firstlineno}): no whole entry runs it")
+        broken = list(mutants.mutants(mutants.source_of(function)))
+        tried = sorted(
+            samples().get(function.__code__, ()), key=lambda s: (not s.name.split(".")[-1].startswith(name), s.number)
+        )
+        if broken and not tried:
+            survivors.append(f"{function.__name__} (line {function.__code__.co_firstlineno}): no sample runs it")
             continue
-        entries = sorted(entries, key=lambda entry: not entry.split(".")[-1].startswith(name))
-        for words, tree in mutants.mutants(mutants.source_of(function)):
-            with mutants.installed(function, tree):
-                if not noticed_by_an_entry(entries) and (name, words) not in EQUIVALENT:
-                    survivors.append(words)
+        for words, tree in broken:
+            with mutants.installed(function, tree), np.errstate(all="ignore"):
+                survived = not noticed(tried)
+            if survived and (name, words) not in EQUIVALENT:
+                survivors.append(f"{function.__name__}: {words}")
     assert not survivors, f"{name}: nobody notices\n" + "\n".join(survivors)
 
 

@@ -137,7 +137,7 @@ def _group_norm_backward(
     if not isinstance(grad, Tensor):
         return kernels.group_norm_backward(grad, input, mean, rstd, weight, num_groups, needs)
     n, c = input.shape[:2]
-    shape = (n, num_groups, c // num_groups, -1)
+    shape = (n, num_groups, c // num_groups, math.prod(input.shape[2:]))
     w = None if weight is None else weight.reshape(1, num_groups, -1, 1)
     gradients = _gradients(grad.reshape(shape), input.reshape(shape), w, needs, (2, 3), (0, 3), eps)
     return _reshaped(gradients, input.shape, c, c)
