@@ -23,6 +23,7 @@ from . import (  # each fills the table
     nn_rnn,
     reduce,
     scatter,
+    sets,
     shape,
     special,
 )

@@ -416,14 +416,15 @@ _median_dim = op("median", kernels.median, function=False, as_method=False, retu
                  _place(grad, indices, input_shape, dim, keepdim))
 _median_all = op("median_all", lambda input: kernels.median(input.reshape(-1))[0], function=False,
                  node="MedianBackward0",
-                 input=lambda grad, input, result: _first_equal(grad, input, result))
+                 input=lambda grad, input, result: _even_share(grad, input, result))
 
 
-def _first_equal(grad: Any, input: Any, result: Any) -> Any:
-    array, value = _array(input).reshape(-1), _array(result)
-    chosen = np.flatnonzero(np.isnan(array) if np.isnan(value) else array == value)[:1]
-    whole = _index_zeros(reshape(grad, (1,)), (array.size,), [chosen])
-    return reshape(whole, input.shape)
+def _even_share(grad: Any, input: Any, result: Any) -> Any:
+    """Divided evenly among the elements that equal the result (torch: `evenly_distribute_backward`)."""
+    array, value = _array(input), _array(result)
+    chosen = np.isnan(array) if np.isnan(value) else array == value
+    share = grad / int(chosen.sum())
+    return where(wrap(chosen) if isinstance(grad, Tensor) else chosen, share, zeros_like(share))
 
 
 @composite()
