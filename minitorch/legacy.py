@@ -84,6 +84,13 @@ class TensorType:
         self.dtype, self.layout, self.is_cuda, self.is_sparse = dtype, strided, is_cuda, False
 
     def __call__(self, *args: Any, **keywords: Any) -> Tensor:
+        from . import cuda
+
+        if self.is_cuda and not cuda.is_available():
+            raise TypeError(
+                f"type torch.cuda.{self.__name__} not available. Torch not compiled with CUDA enabled: install CuPy, or "
+                f"use {self.__name__}"
+            )
         args, device = _keywords(args, keywords)
         return construct(self.dtype, device or ("cuda" if self.is_cuda else "cpu"), args)
 

@@ -340,6 +340,7 @@ isinstance(torch.ones(1), torch.autograd.Variable)
 isinstance(1, torch.autograd.Variable)
 torch.finfo(torch.bfloat16)
 torch.finfo(torch.float16).resolution
+isinstance(torch.ones(1), torch.cuda.FloatTensor)
 """.splitlines()
 
 SAME_CLASS = """\
@@ -362,6 +363,7 @@ torch.Tensor([1],dtype=torch.int64)
 torch.FloatTensor(torch.tensor([1]))
 torch.LongTensor(x)
 torch.autograd.Variable(torch.tensor([1]), requires_grad=True)
+torch.cuda.FloatTensor(2)
 """.splitlines()
 
 

@@ -130,8 +130,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("minitorch.cuda.amp")
     from .. import legacy
 
-    if name in legacy.TYPES:
-        raise TypeError(f"type torch.cuda.{name} not available: use {name} and .cuda(), or device='cuda'")
+    if name in legacy.CUDA_TYPES:
+        return legacy.CUDA_TYPES[name]
     raise AttributeError(
         f"module 'minitorch.cuda' has no attribute '{name}': minitorch drives GPUs through CuPy and offers only what "
         "training programs ask for; see dir(minitorch.cuda)"
