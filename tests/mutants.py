@@ -78,11 +78,11 @@ def results(node):
 
 
 def always_zero(node):
-    """``grad * 0`` and None: negated or doubled they are the same."""
+    """``grad * 0``, zeros, None: negated or doubled they are the same."""
     return (
         isinstance(node, ast.Constant)
         or (isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and node.right.value == 0)
-        or (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "zeros_like")
+        or (isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("zeros_like", "zeros"))
     )
 
 
@@ -119,14 +119,20 @@ def mutants(node, constants=False):
 
 
 @contextlib.contextmanager
-def installed(function, node):
-    """Inside, the function behaves as the changed `node` says."""
+def installed(functions, node):
+    """Inside, these functions, which are of one text (a row made for each number of dimensions, say), behave as the
+    changed `node` says.
+    """
+    function = functions[0]
     original, scope = function.__code__, function.__globals__
     scope["_original"] = types.FunctionType(original, scope, function.__name__, function.__defaults__,
                                             function.__closure__)
-    function.__code__ = compiled(function, node)
+    changed = compiled(function, node)
+    for function in functions:
+        function.__code__ = changed
     try:
         yield
     finally:
-        function.__code__ = original
+        for function in functions:
+            function.__code__ = original
         del scope["_original"]

@@ -23,7 +23,7 @@ class Recorded:
     function of either framework; `finish(framework_result)` gives what is differentiated.
     """
 
-    def __init__(self, name, label, arguments, theirs, ours, finish=lambda result: result, second=True):
+    def __init__(self, name, label, arguments, theirs, ours, finish=lambda result: result, orders=2):
         self.name, self.label, self.arguments, self.ours, self.finish = name, label, arguments, ours, finish
         self.seed = zlib.crc32(f"{name} {label}".encode())
         random = np.random.default_rng(self.seed)
@@ -31,23 +31,23 @@ class Recorded:
         torch.manual_seed(self.seed)
         wanted = found(finish(theirs(*args, **kwargs)), torch.Tensor)
         inputs = found((args, kwargs), torch.Tensor)
-        self.usable = bool(wanted and inputs)
-        if not self.usable:
+        self.expected, self.cotangents = [], []
+        if not (wanted and inputs):
             return
 
         def like(tensors):
-            return [None if t is None else torch.from_numpy(np.asarray(random.standard_normal(tuple(t.shape)))).to(t.dtype)
-                    for t in tensors]
+            made = [None if t is None else np.asarray(random.standard_normal(tuple(t.shape))) for t in tensors]
+            self.cotangents.append(made)
+            return [a if a is None else torch.from_numpy(a).to(t.dtype) for a, t in zip(made, tensors, strict=True)]
 
-        cotangents = like(wanted)
-        first = op_db.gradients(torch, wanted, inputs, cotangents, retain_graph=True)
-        self.cotangents, self.first = list(map(to_mini, cotangents)), list(map(as_array, first))
-        self.second = None
-        if second:
-            with contextlib.suppress(RuntimeError, NotImplementedError):  # torch has no second derivative here
-                cotangents2 = like(first)
-                self.second = list(map(as_array, op_db.second_gradients(torch, wanted, inputs, cotangents, cotangents2)))
-                self.cotangents2 = list(map(to_mini, cotangents2))
+        with contextlib.suppress(RuntimeError, NotImplementedError):  # torch has no derivative of such an order
+            for gradients in derivatives(torch, wanted, inputs, like, orders):
+                self.expected.append(list(map(as_array, gradients)))
+
+    @property
+    def usable(self):
+        """Whether anything is compared at all."""
+        return any(g is not None and g.size for g in self.expected[:1] for g in g)
 
     def noticed(self):
         """Why what minitorch gives is not torch's (in a word), or None when it is."""
@@ -56,13 +56,15 @@ class Recorded:
         try:
             outputs = found(self.finish(self.ours(*args, **kwargs)), minitorch.Tensor)
             inputs = found((args, kwargs), minitorch.Tensor)
-            actual = op_db.gradients(minitorch, outputs, inputs, self.cotangents, retain_graph=self.second is not None)
-            if not all(map(self.same, actual, self.first)):
-                return "gradient"
-            if self.second is not None:
-                actual = op_db.second_gradients(minitorch, outputs, inputs, self.cotangents, self.cotangents2)
-                if not all(map(self.same, actual, self.second)):
-                    return "second gradient"
+            known = iter(self.cotangents)
+
+            def like(tensors):
+                return [None if a is None else minitorch.from_numpy(a.copy()) for a in next(known)]
+
+            orders = derivatives(minitorch, outputs, inputs, like, len(self.expected))
+            for order, (actual, expected) in enumerate(zip(orders, self.expected, strict=True)):
+                if not all(map(self.same, actual, expected)):
+                    return f"gradient of order {order + 1}"
         except Exception as error:
             return type(error).__name__
         return None
@@ -72,6 +74,24 @@ class Recorded:
             return not any(np.any(x != 0) for x in (as_array(actual), expected) if x is not None)
         actual = as_array(actual)
         return actual.shape == expected.shape and tolerances.close(actual, expected, self.name, "float64")
+
+
+def derivatives(framework, outputs, inputs, like, orders):
+    """The gradients of each order under the cotangents that `like(outputs)` gives. The first is taken by the ordinary
+    backward pass, then once more, recorded, to be differentiated by the inputs and the cotangents.
+    """
+    cotangents = like(outputs)
+    yield op_db.gradients(framework, outputs, inputs, cotangents, retain_graph=orders > 1)
+    for order in range(2, orders + 1):
+        cotangents = [c.requires_grad_() for c in cotangents]
+        first = op_db.gradients(framework, outputs, inputs, cotangents, create_graph=True)
+        inputs = [*inputs, *cotangents]
+        pairs = [(g, c) for g, c in zip(first, like(first), strict=True) if g is not None and g.requires_grad]
+        if not pairs:
+            yield [None] * len(inputs)
+            return
+        outputs, cotangents = map(list, zip(*pairs, strict=True))
+        yield op_db.gradients(framework, outputs, inputs, cotangents, retain_graph=order < orders)
 
 
 def found(tree, kind):
@@ -105,7 +125,8 @@ def of_entry(name, limit):
         for words, (theirs, ours) in forms.items():
             with contextlib.suppress(Exception):  # not a sample for torch either
                 one = Recorded(name, f"{label} {words}".strip(), case.copies, theirs, ours,
-                               lambda result: tree_map(lambda v: v, processed(finish, result)), op.supports_gradgrad)
+                               lambda result, finish=finish: processed(finish, result),
+                               2 if op.supports_gradgrad else 1)
                 if one.usable:
                     yield one
 
@@ -177,7 +198,46 @@ PROGRAMS = [
     ("scatter_src", lambda T, x, y: x.clone().scatter_(1, _tensor(T, [[3, 2, 0, 1]]), y), X, (1, 4)),
     ("igamma", lambda T, x: T.special.gammainc(_tensor(T, [0.5, 1.0, 2.0, 3.5]).to(x.dtype), x.abs()), X),
     ("igammac", lambda T, x: T.special.gammaincc(_tensor(T, [0.5, 1.0, 2.0, 3.5]).to(x.dtype), x.abs()), X),
+    ("pow_base", lambda T, x: T.pow(0.0, x), X),
+    ("elu", lambda T, x: T.nn.functional.elu(x, 1.7), X),
+    ("celu", lambda T, x: T.nn.functional.celu(x, 1.7), X),
+    ("elu_", lambda T, x: T.nn.functional.elu_(x * 1, 1.7), X),
+    ("celu_", lambda T, x: T.nn.functional.celu_(x * 1, 1.7), X),
+    ("selu_", lambda T, x: T.nn.functional.selu_(x * 1), X),
     ("leaky_relu_", lambda T, x: T.nn.functional.leaky_relu_(x * 1, 0.3), X),
+    ("im2col", lambda T, x: T.nn.functional.unfold(x, (2, 3), (1, 2), (1, 2), (2, 1)), (2, 3, 5, 6)),
+    ("col2im", lambda T, x: T.nn.functional.fold(x, (4, 5), (2, 3), (2, 1), (1, 0), (1, 2)), (2, 12, 8)),
+    ("index_copy", lambda T, x, y: T.index_copy(x, 0, _tensor(T, [2, 0]), y), X, (2, 4)),
+    ("index_copy", lambda T, x, y: x.clone().index_copy_(1, _tensor(T, [1]), y), X, (3, 1)),
+    ("split_equal", lambda T, x: T.split(x, 2, 1)[0], (3, 5)),
+    ("split_equal", lambda T, x: T.split(x, 2, 1)[2], (3, 5)),
+    ("sum_to", lambda T, x, y: x * y, (2, 3, 4), (1, 3, 1)),
+    ("sum_to", lambda T, x, y: x * y, (2, 3, 4), (3, 1)),
+    ("sum_to", lambda T, x, y: x * y, (2, 1, 4), (1, 1)),
+    ("sum_to", lambda T, x, y: x * y, (5, 2, 3, 4), (1, 4)),
+    ("norm", lambda T, x: T.norm(x, 1.5), X),
+    ("norm", lambda T, x: T.norm(x, 3.0, 1), X),
+    ("norm", lambda T, x: T.norm(x, 0.3, 0), X),
+    ("var", lambda T, x: x.var(correction=20), X),
+    ("std", lambda T, x: x.std(0, correction=0), X),
+    ("norm", lambda T, x: T.norm(x, 2.5, 0, True), X),
+    ("renorm", lambda T, x: T.renorm(x, 1.5, 0, 0.5), X),
+    ("renorm", lambda T, x: T.renorm(x, 3.0, -1, 1.5), X),
+    ("max_pool1d", lambda T, x: T.nn.functional.max_pool1d(x, 2, 1), (2, 2, 5)),
+    ("max_pool2d", lambda T, x: T.nn.functional.max_pool2d(x, 2, 1), (2, 2, 3, 4)),
+    ("max_pool3d", lambda T, x: T.nn.functional.max_pool3d(x, 2, 1), (1, 2, 3, 3, 4)),
+    ("embedding", lambda T, w: T.nn.functional.embedding(_tensor(T, [[0, 2], [1, 2]]), w, 2), X),
+    ("embedding", lambda T, w: T.nn.functional.embedding(_tensor(T, [0, 2, 2]), w, scale_grad_by_freq=True), X),
+    ("attention", lambda T, q, k, v, m: T.nn.functional.scaled_dot_product_attention(q, k, v, m),
+     (2, 3, 4), (2, 5, 4), (2, 5, 4), (3, 5)),
+    ("attention", lambda T, q, k, v: T.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.3),
+     (2, 3, 4), (2, 3, 4), (2, 3, 4)),
+    ("bce_logits", lambda T, x, y, p: T.nn.functional.binary_cross_entropy_with_logits(x, y, pos_weight=p.detach()),
+     X, X, (4,)),
+    ("bce_logits", lambda T, x, y, w: T.nn.functional.binary_cross_entropy_with_logits(x, y, w.detach()), X, X, (4,)),
+    ("bce", lambda T, x, y, w: T.nn.functional.binary_cross_entropy(x.sigmoid(), y.sigmoid(), w.detach().exp()),
+     X, X, X),
+    ("smooth_l1", lambda T, x, y: T.nn.functional.smooth_l1_loss(x, y, beta=0.7), X, X),
     ("rnn_layer", _layer("RNN"), (5, 2, 4), [(1, 2, 3)], *_weights(1)),
     ("rnn_layer", _layer("RNN", nonlinearity="relu", bidirectional=True), (5, 2, 4), [(2, 2, 3)], *_weights(1, 1, 2)),
     ("rnn_layer", _layer("GRU", num_layers=2), (4, 2, 4), [(2, 2, 3)], *_weights(3, 2)),
@@ -197,6 +257,7 @@ def programs():
     for number, (name, function, *shapes) in enumerate(PROGRAMS):
         inputs = list(map(tensors, shapes))
         sample = Recorded(name, f"program {number}", lambda copy, inputs=inputs: (tree_map(copy, inputs), {}),
-                          lambda *args, f=function: f(torch, *args), lambda *args, f=function: f(minitorch, *args))
+                          lambda *args, f=function: f(torch, *args), lambda *args, f=function: f(minitorch, *args),
+                          orders=3)
         if sample.usable:
             yield sample

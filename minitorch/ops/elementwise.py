@@ -132,7 +132,7 @@ _pow_base = op("pow_base", lambda exponent, base: kernels.pow(base, exponent), p
 
 def _pow_base_slope(grad: Any, exponent: Any, base: Any, result: Any) -> Any:
     if base == 0:
-        return grad * where(exponent >= 0, zeros_like(result), result * log(result * 0 + base))
+        return grad * where(exponent >= 0, zeros_like(result), result * float("-inf"))
     return grad * (result * (math.log(base) if base > 0 else float("nan")))
 
 
@@ -262,8 +262,6 @@ def _within(grad: Any, input: Any, min: Any, max: Any) -> Any:
     if max is not None:
         below = input <= max
         inside = below if inside is None else inside & below
-    if inside is None:
-        return grad
     return where(inside | isnan(input), grad, zeros_like(grad))
 
 
@@ -415,6 +413,9 @@ def _invert(self: Tensor) -> Tensor:
 isnan = op("isnan", kernels.isnan)
 isinf = op("isinf", kernels.isinf)
 isfinite = op("isfinite", kernels.isfinite)
+
+conj_physical = op("conj_physical", lambda input: input.copy("K"), node="ConjPhysicalBackward0", input=lambda grad: grad,
+                   inplace={"node": "ConjPhysicalBackward1"})
 
 # ---- choice -------------------------------------------------------------------------------------------------------
 

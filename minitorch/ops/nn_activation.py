@@ -11,7 +11,7 @@ from ..kernels import elementwise, piecewise
 from ..kernels import softmax as softmax_kernels
 from ..tensor import check_dim
 from .copies import cat
-from .elementwise import clamp, exp, relu, sigmoid, tanh, where, zeros_like
+from .elementwise import exp, relu, sigmoid, tanh, where, zeros_like
 from .nn_common import floating, fused, refuse
 from .shape import chunk
 
@@ -44,8 +44,13 @@ hardswish = op("hardswish", floating(piecewise.hardswish), function=False, inpla
                where(input <= -3, zeros_like(grad), where(input < 3, grad * (input / 3 + 0.5), grad)))
 
 
+def _negative(x: Any) -> Any:
+    """x where it is negative, else 0. At 0 its slope, and so the second derivative of the functions below, is 0."""
+    return where(x < 0, x, zeros_like(x))
+
+
 def _elu_slope(grad: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
-    below = exp(clamp(input, max=0) * input_scale) * (alpha * scale * input_scale)
+    below = exp(_negative(input) * input_scale) * (alpha * scale * input_scale)
     return where(input <= 0, grad * below, grad * scale)
 
 
@@ -59,7 +64,7 @@ def _elu_slope_of_result(grad: Any, result: Any, alpha: Any, scale: Any, input_s
     """The same from the result, where the input is no more. It tells the two sides apart only for alpha >= 0."""
     if alpha < 0:
         raise RuntimeError(_NEGATIVE.format("elu"))
-    below = (result + alpha * scale) * input_scale
+    below = (_negative(result) + alpha * scale) * input_scale
     return where(result <= 0, grad * below, grad * scale)
 
 
@@ -73,6 +78,13 @@ _NEGATIVE = (
     "In-place {} backward calculation is triggered with a negative slope which is not supported. This is caused by "
     "calling in-place forward function with a negative slope, please call out-of-place version instead."
 )
+
+
+def _inverse(alpha: float) -> float:
+    """1 / alpha, in torch's derivative that of a float32, also for doubles."""
+    return 1 / float(np.float32(alpha))
+
+
 elu = op("elu", floating(piecewise.elu), function=False,
          inplace={"node": "EluBackward1", "input": lambda grad, result, alpha, scale, input_scale:
                   _elu_slope_of_result(grad, result, alpha, scale, input_scale)},
@@ -81,8 +93,8 @@ elu = op("elu", floating(piecewise.elu), function=False,
 celu = op("celu", floating(lambda input, alpha=1.0: piecewise.elu(input, alpha, 1, 1 / alpha), "celu"),
           as_method=False,
           inplace={"node": "CeluBackward1", "input": lambda grad, result, alpha:
-                   _elu_slope_of_result(grad, result, alpha, 1, 1 / alpha)},
-          input=lambda grad, input, alpha: _elu_slope(grad, input, alpha, 1, 1 / alpha))
+                   _elu_slope_of_result(grad, result, alpha, 1, _inverse(alpha))},
+          input=lambda grad, input, alpha: _elu_slope(grad, input, alpha, 1, _inverse(alpha)))
 selu = op("selu", floating(lambda input: piecewise.elu(input, *_SELU), "selu"), node="EluBackward0", as_method=False,
           inplace={"node": "EluBackward1", "input": lambda grad, result: _elu_slope_of_result(grad, result, *_SELU, 1)},
           input=lambda grad, input: _elu_slope(grad, input, *_SELU, 1))

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..dispatch import Tensor, composite, op
 from ..kernels import norm as kernels
+from ..tensor import wrap
 from .elementwise import rsqrt
 from .nn_common import floating
 
@@ -184,17 +185,9 @@ def _batch_norm_backward(
         return kernels.batch_norm_backward(grad, input, weight, mean, rstd, training, needs)
     n, c = input.shape[:2]
     w = None if weight is None else weight.reshape(1, c, 1)
-    stats = None if training else (_constant(mean.reshape(1, c, 1)), _constant(rstd.reshape(1, c, 1)))
+    stats = None if training else (wrap(mean.reshape(1, c, 1)), wrap(rstd.reshape(1, c, 1)))
     gradients = _gradients(grad.reshape(n, c, -1), input.reshape(n, c, -1), w, needs, (0, 2), (0, 2), eps, stats)
     return _reshaped(gradients, input.shape, c, c)
-
-
-def _constant(array: Any) -> Tensor:
-    if isinstance(array, Tensor):
-        return array
-    t = Tensor()
-    t._array = array
-    return t
 
 
 native_batch_norm = op(

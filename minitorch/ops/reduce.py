@@ -69,7 +69,7 @@ _prod_all = op("prod_all", lambda input, *, dtype=None: kernels.prod(input, dtyp
                input=lambda grad, input, result: (grad * _others_product(input.reshape(-1), 0)).reshape(input.shape))
 _prod_dim = op("prod_dim", kernels.prod, autocast="fp32", function=False, node="ProdBackward1",
                input=lambda grad, input, dim, keepdim, result:
-               grad * _others_product(input, 0) if input.ndim == 0 else
+               grad if input.ndim == 0 else
                restore(grad, input.shape, dim, keepdim) * _others_product(input, dim))
 
 
@@ -78,8 +78,6 @@ def _others_product(input: Any, dim: int) -> Any:
     from .copies import cat, flip
     from .shape import narrow
 
-    if input.ndim == 0:
-        return ones_like(input)
     n = input.shape[dim]
     if n == 0:
         return input

@@ -8,7 +8,7 @@ from ..dispatch import Tensor, composite, either, op
 from ..kernels import index as kernels
 from ..kernels import scatter as reductions
 from ..tensor import method
-from .elementwise import cast_like, where, zeros_like
+from .elementwise import cast_like, ones_like, where, zeros_like
 from .shape import as_strided, reshape, sum_to, zeros
 
 gather = op("gather", kernels.gather,
@@ -29,26 +29,12 @@ _scatter_number = op("scatter_value", kernels.scatter, inplace=True, function=Fa
 _scatter = op("scatter_src", kernels.scatter, inplace=True, function=False, node="ScatterBackward0",
               inputs=("input", "src"),
               input=lambda grad, dim, index: _scatter_number(grad, dim, index, 0),
-              src=lambda grad, dim, index, src_shape: _padded(gather(grad, dim, index), src_shape))
-
-
-def _padded(grad: Any, shape: Any) -> Any:
-    """src may be larger than the index: what was not read has no gradient."""
-    if tuple(grad.shape) == tuple(shape):
-        return grad
-    from .copies import cat
-
-    for d, (n, m) in enumerate(zip(grad.shape, shape, strict=True)):
-        if n != m:
-            rest = list(grad.shape)
-            rest[d] = m - n
-            grad = cat([grad, zeros(tuple(rest), grad)], d)
-    return grad
+              src=lambda grad, dim, index: gather(grad, dim, index))
 
 
 scatter_add = op("scatter_add", kernels.scatter_add, inplace=True,
                  input=lambda grad: grad,
-                 src=lambda grad, dim, index, src_shape: _padded(gather(grad, dim, index), src_shape))
+                 src=lambda grad, dim, index: gather(grad, dim, index))
 
 
 def _scatter_arguments(src: Any, value: Any, reduce: Any) -> Any:
@@ -120,18 +106,18 @@ def _reduced_slopes(
     if reduce == "sum":
         for_input, for_source = grad, pick(grad)
     elif reduce == "mean":
-        ones, filled = zeros_like(grad) + 1, zeros_like(source) + 1
+        ones, filled = ones_like(grad), ones_like(source)
         number = add(ones if include_self else clear(ones), filled)
         number = where(number == 0, ones, number)
         for_input = grad / number
         for_source = pick(for_input)
     elif reduce == "prod":
-        nonzero = where(input == 0, zeros_like(input) + 1, input)
+        nonzero = where(input == 0, ones_like(input), input)
         for_input = grad * again(nonzero, source) / nonzero
         missing = cast_like(source == 0, source)
         alone = (source == 0) & (pick(add(zeros_like(input), missing)) == 1)  # the only zero of its place
-        others = again(input, where(alone, zeros_like(source) + 1, source))
-        divisor = where(source == 0, zeros_like(source) + 1, source)
+        others = again(input, where(alone, ones_like(source), source))
+        divisor = where(source == 0, ones_like(source), source)
         for_source = where(alone, pick(grad * others), pick(grad * result) / divisor)
     else:  # amax, amin: shared evenly among those that attain it
         own, theirs = cast_like(input == result, input), cast_like(source == pick(result), source)
@@ -143,19 +129,17 @@ def _reduced_slopes(
 def _scatter_reduce_slopes(
     grad: Any, needs: Any, input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any
 ) -> list:
-    for_input, for_source = _reduced_slopes(
-        grad, input, src if tuple(src.shape) == tuple(index.shape) else _part(src, index.shape), result, reduce,
-        include_self,
+    if src.shape != index.shape:
+        raise RuntimeError(
+            f"scatter_reduce: no gradient of an src of {list(src.shape)}, larger than the index of {list(index.shape)}"
+        )
+    return _reduced_slopes(
+        grad, input, src, result, reduce, include_self,
         lambda x: gather(x, dim, index),
         lambda x, y: scatter_add(x, dim, index, y),
         lambda x: _scatter_number(x, dim, index, 0),
         lambda x, y: scatter_reduce(x, dim, index, y, reduce, include_self=include_self),
     )
-    return [for_input, _padded(for_source, src.shape)]
-
-
-def _part(src: Any, shape: Any) -> Any:
-    return src[tuple([slice(n) for n in shape])]
 
 
 def _index_reduce_slopes(

@@ -19,29 +19,32 @@ TAKEN = 4  # of the table's samples each kind of extra sample is made from this 
 
 
 def table_samples(op, dtype, gradient, limit=None):
-    """The table's samples; those that it gives only without grad are added at the end."""
+    """Pairs (number, sample) of the table; those that it gives only without grad are added at the end. With a `limit`
+    so many, spread evenly over ten times as many: neighbours in the table differ little, and the first may be empty.
+    """
     limit = AT_MOST.get(op.name, limit)
+    first = None if limit is None else 10 * limit
     torch.manual_seed(0)
     random.seed(0)
     np.random.seed(0)
     try:
-        found = list(itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=gradient), limit))
+        found = list(itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=gradient), first))
         if gradient:
-            plain = list(itertools.islice(op.sample_inputs("cpu", dtype), limit))
+            plain = list(itertools.islice(op.sample_inputs("cpu", dtype), first))
             if len(plain) != len(found):
                 found += plain
     except Exception:  # a sample function that needs another device
         return []
-    return found
+    return list(enumerate(found))[:: max(1, -(-len(found) // limit)) if limit else 1]
 
 
 def all_samples(op, dtype, gradient, limit=None):
     """Pairs (label, sample)."""
     found = table_samples(op, dtype, gradient, limit)
-    for index, sample in enumerate(found):
+    for index, sample in found:
         yield f"sample {index}", sample
-    few = [sample for sample in found if ordinary(sample)][:TAKEN]
-    for index, sample in enumerate(few):
+    few = [(index, sample) for index, sample in found if ordinary(sample)]
+    for index, sample in few[:: max(1, len(few) // TAKEN)][:TAKEN]:
         yield from ((f"{kind} {index}", made) for kind, made in extra_samples(op, sample, dtype))
 
 
