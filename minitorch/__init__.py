@@ -39,6 +39,7 @@ from .autograd import (  # noqa: E402, F401
     set_grad_enabled,
 )
 from .autograd import gradcheck as _gradcheck  # noqa: E402, F401  (so that the name is the function's, as in torch)
+from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled  # noqa: E402, F401
 from .dispatch import FUNCTIONS as _FUNCTIONS  # noqa: E402
 from .legacy import set_default_tensor_type  # noqa: E402, F401
 from .printing import set_printoptions  # noqa: E402, F401

@@ -364,15 +364,20 @@ def uncollected():
 
 
 @pytest.mark.parametrize(
-    "name, consumed", [*[(name, True) for name in BODIES], ("diamonds", False), ("saved", False)]
-)
-def test_100_000_deep(name, consumed, uncollected):
+    "name, n, consumed",
+    [
+        ("chain", 100_000, True), ("diamonds", 100_000, True), ("saved", 100_000, False), ("saved", 20_000, True),
+        ("results", 20_000, True), ("results", 20_000, False), ("views", 20_000, True), ("functions", 20_000, True),
+        ("functions", 20_000, False),
+    ],
+)  # fmt: skip
+def test_deep(name, n, consumed, uncollected):
     """No recursion, neither in the walk nor when the graph is destroyed, used or unused."""
     x = minitorch.full((3,), 0.5).requires_grad_()
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(200)
     try:
-        loss = deep(BODIES[name], 100_000, x)
+        loss = deep(BODIES[name], n, x)
         if consumed:
             loss.backward()
         del loss

@@ -1,23 +1,31 @@
 """Anomaly detection (torch/autograd/anomaly_mode.py, torch/csrc/autograd/anomaly_mode.cpp).
 
 While it is on, every node remembers where its forward call stood; when its backward fails or gives NaN, that place is
-shown."""
+shown, and where the node belongs to a graph of a backward pass, the node whose backward made it."""
 
+import os
 import traceback
 import warnings
 from typing import Any
 
 import numpy as np
 
-from .grad_mode import door
+from .grad_mode import door, thread
 
 enabled = False
 nan_checked = True
+# where calls are recorded: these frames say nothing to the reader of a traceback
+_HERE = os.path.dirname(__file__)
+_MACHINERY = (_HERE, "<minitorch", *[os.path.join(os.path.dirname(_HERE), p) for p in ("dispatch.py", "codegen.py", "ops")])
 
 
 def _switch(mode: bool, nan: bool) -> tuple:
     """Set both flags, and return what they were. While on, dispatch leaves its short ways."""
     global enabled, nan_checked
+    if not isinstance(mode, bool):
+        raise TypeError(
+            f"set_anomaly_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}"
+        )
     before = (enabled, nan_checked)
     door.count(int(mode) - int(enabled))
     enabled, nan_checked = mode, nan
@@ -25,23 +33,54 @@ def _switch(mode: bool, nan: bool) -> tuple:
 
 
 def remember(node: Any) -> None:
-    node.traceback = traceback.format_stack()[:-3]
+    """Note in a new node's metadata where the program stands, and which node's backward is being run."""
+    stack = traceback.extract_stack()
+    while len(stack) > 1 and stack[-1].filename.startswith(_MACHINERY):
+        stack.pop()
+    node.metadata["traceback_"] = stack.format()
+    if thread.walk is not None and thread.walk.running is not None:
+        node.metadata["parent_"] = thread.walk.running
 
 
 def explain(node: Any) -> None:
-    if node.traceback is None:
-        warnings.warn(
+    """Warn of a failing node: where it was made, and what made it."""
+    found = node.metadata.get("traceback_")
+    if found is None:
+        _warn(
             f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly "
-            "during forward pass for more information.",
-            UserWarning,
-            stacklevel=4,
+            "during forward pass for more information."
         )
         return
-    warnings.warn(
-        f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
-        + "".join(node.traceback),
-        UserWarning,
-        stacklevel=4,
+    _warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(found)}")
+    while (parent := node.metadata.get("parent_")) is not None:
+        found = parent.metadata.get("traceback_")
+        if found is None:
+            _warn(
+                f"\n\nPrevious calculation was induced by {parent.name()}. No forward pass information available. Enable "
+                "detect anomaly during forward pass for more information."
+            )
+            return
+        _warn(
+            f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward call that induced the "
+            f"previous calculation:\n{''.join(found)}"
+        )
+        node = parent
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=5)
+
+
+def hint() -> str:
+    """What the message about an overwritten tensor advises."""
+    if enabled:
+        return (
+            "the backtrace further above shows the operation that failed to compute its gradient. The variable in "
+            "question was changed in there or anywhere later. Good luck!"
+        )
+    return (
+        "enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
 
 
@@ -87,4 +126,10 @@ class detect_anomaly:
 
 
 def is_anomaly_enabled() -> bool:
+    """Whether anomaly detection is on."""
     return enabled
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomaly detection, where it is on, looks for NaN."""
+    return nan_checked

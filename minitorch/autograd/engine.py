@@ -122,6 +122,8 @@ def run(
                 return captured
             edges = node.next_functions
             wanted = None if needed is None else [e[0] is not None and bool(needed[e[0]]) for e in edges]
+            if create_graph and anomaly.enabled:
+                thread.walk.running = node
             try:
                 results = node.apply(grads, create_graph, wanted)
             except Exception:
@@ -142,10 +144,11 @@ def run(
 class Walk:
     """What hooks can ask about the pass that is going on in their thread."""
 
-    __slots__ = ("dependencies", "needed", "__weakref__")
+    __slots__ = ("dependencies", "needed", "running", "__weakref__")
 
     def __init__(self, dependencies: dict, needed: dict | None):
         self.dependencies, self.needed = dependencies, needed
+        self.running: Node | None = None  # for anomaly detection, where a graph is made
 
     def reaches(self, node: Node) -> bool:
         return node in self.dependencies and (self.needed is None or bool(self.needed[node]))
@@ -192,6 +195,8 @@ def _expands(shape: tuple, grad_shape: tuple) -> bool:
 
 
 def _bad_shape(node: Node, index: int, got: tuple, expected: tuple) -> Any:
+    if anomaly.enabled:
+        anomaly.explain(node)
     raise RuntimeError(
         f"Function {node.name()} returned an invalid gradient at index {index} - got {list(got)} "
         f"but expected shape compatible with {list(expected)}"

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor, wrap
+from . import anomaly
 from .grad_mode import thread
-from .graph import FREED_MESSAGE, NO_EDGE, Node, Packed, SavedResult, gradient_edge, sequence
+from .graph import FREED_MESSAGE, NO_EDGE, Node, Packed, SavedResult, gradient_edge, overwritten, sequence
 from .saved import hooks_of_thread
 from .views import CUSTOM, check_inplace, link, rebase, refresh
 
@@ -96,9 +97,7 @@ class FunctionCtx(Node):
 
     def _check(self, array: Any, counter: Any, version: int, output_nr: int | None = None) -> None:
         if counter is not None and counter.value != version:
-            from .graph import OpNode
-
-            OpNode._overwritten(self, array, counter, version, output_nr)  # type: ignore[arg-type]
+            overwritten(array, counter, version, None if output_nr is None else (self, output_nr))
 
     def apply(self, grads: list, differentiable: bool, wanted: Any = None) -> list:  # type: ignore[override]
         if self._freed and self._to_save_count:
@@ -243,6 +242,8 @@ class Function(metaclass=_FunctionType):
         if recorded:
             node.next_functions = tuple([gradient_edge(t) for t in inputs])
             node.sequence = sequence()
+            if anomaly.enabled:
+                anomaly.remember(node)
         _finish(node, inputs, outputs, recorded)
         return tuple(outputs) if several else outputs[0]
 

@@ -7,6 +7,7 @@ memory it was saved at, and lets go of it when the backward pass has used it.
 """
 
 import itertools
+import re
 import sys
 import warnings
 import weakref
@@ -18,6 +19,7 @@ import numpy as np
 from .. import dtypes
 from ..tensor import Tensor, VersionCounter, strides_of, wrap
 from ..utils.hooks import RemovableHandle
+from . import anomaly
 from .grad_mode import thread
 
 sequence = itertools.count().__next__
@@ -37,7 +39,6 @@ class Node:
     retained: Any = None  # {output number: weak reference to a tensor that wants its gradient kept}
     pre_hooks: Any = None
     post_hooks: Any = None
-    traceback: Any = None  # where the forward call stood (anomaly detection)
     _metadata: Any = None
 
     def name(self) -> str:
@@ -48,7 +49,7 @@ class Node:
 
     @property
     def metadata(self) -> dict:
-        """A dictionary for the user's own notes."""
+        """A dictionary for notes: the user's own, and those of anomaly detection."""
         if self._metadata is None:
             self._metadata = {}
         return self._metadata
@@ -230,11 +231,11 @@ class OpNode(Node):
             if isinstance(v, Tensor):
                 counter = v._counter
                 if counter is not None and counter.value != (versions[i] if versions else 0):
-                    self._overwritten(v._array, counter, versions[i] if versions else 0)
+                    overwritten(v._array, counter, versions[i] if versions else 0, v._edge)
                 values.append(v if differentiable else v._array)
             elif type(v) is SavedResult:
                 if v.counter.value != (versions[i] if versions else 0):
-                    self._overwritten(v.array, v.counter, versions[i] if versions else 0, v.output_nr)
+                    overwritten(v.array, v.counter, versions[i] if versions else 0, (self, v.output_nr))
                 values.append(self._rewrap(v) if differentiable else v.array)
             elif type(v) is Packed:
                 t = v.unpack(self)
@@ -252,17 +253,6 @@ class OpNode(Node):
             tensor._edge = (self, saved.output_nr)
             tensor._requires_grad = True
         return tensor
-
-    def _overwritten(self, array: Any, counter: VersionCounter, expected: int, output_nr: int | None = None) -> None:
-        described = f"[torch.{legacy_name(array)} {list(array.shape)}]"
-        if output_nr is not None:
-            described += f", which is output {output_nr} of {self.name()},"
-        raise RuntimeError(
-            "one of the variables needed for gradient computation has been modified by an inplace operation: "
-            f"{described} is at version {counter.value}; expected version {expected} instead. Hint: enable anomaly "
-            "detection to find the operation that failed to compute its gradient, with "
-            "torch.autograd.set_detect_anomaly(True, check_nan=False)."
-        )
 
     def apply(self, grads: list, differentiable: bool, wanted: Any = None) -> list:
         row = self.row
@@ -301,6 +291,17 @@ class OpNode(Node):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
+def overwritten(array: Any, counter: VersionCounter, expected: int, edge: Any = None) -> None:
+    """Refuse a saved tensor whose memory was written since. edge: what made it."""
+    described = f"[torch.{legacy_name(array)} {list(array.shape)}]"
+    if edge is not None:
+        described += f", which is output {edge[1]} of {re.sub('Backward[0-9]*$', '', edge[0].name())},"
+    raise RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"{described} is at version {counter.value}; expected version {expected} instead. Hint: " + anomaly.hint()
+    )
+
+
 INFERENCE_MESSAGE = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
     "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or "
@@ -334,7 +335,7 @@ class SavedList:
             if type(t) is Packed:
                 t = t.unpack(node)
             elif isinstance(t, Tensor) and t._version != version:
-                node._overwritten(t._array, t._counter, version)
+                overwritten(t._array, t._counter, version, t._edge)
             found.append(t if differentiable or not isinstance(t, Tensor) else t._array)
         return found
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..autograd.function import Function
 from ..autograd.grad_mode import door, enable_grad
+from ..autograd.graph import overwritten
 from ..autograd.saved import saved_tensors_hooks
 from ..autograd.variable import backward_all
 from ..dispatch import thread
@@ -47,7 +48,7 @@ def detach_variable(inputs: tuple) -> tuple:
     return tuple([t.detach().requires_grad_(t.requires_grad) if isinstance(t, Tensor) else t for t in inputs])
 
 
-class _Reentrant(Function):
+class CheckpointFunction(Function):
     """The backward pass starts a backward pass of its own on the recomputed piece."""
 
     @staticmethod
@@ -62,6 +63,12 @@ class _Reentrant(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
+        if thread.walk is not None and thread.walk.needed is not None:
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
+                ".backward() without passing the `inputs` argument."
+            )
         given = list(ctx.args)
         for i, t in zip(ctx.places, ctx.saved_tensors, strict=True):
             given[i] = t
@@ -76,11 +83,17 @@ class _Reentrant(Function):
         return (None, None, *[a._grad if isinstance(a, Tensor) else None for a in args])
 
 
+class _Enough(Exception):
+    """All that was saved has been recomputed: the rest of the call need not run."""
+
+
 class _Recomputation:
     """What one checkpointed call saved: counted when packed, filled in by running the call again."""
 
-    def __init__(self, run_again: Callable):
-        self.run_again = run_again
+    def __init__(self, call: Callable, inputs: list, compare: bool):
+        self.call, self.compare = call, compare
+        self.inputs = [(t, t._version) for t in inputs if not t._inference]
+        self.early_stop = _early_stop
         self.shapes: list = []
         self.tensors: list | None = None
         self.used = 0
@@ -91,26 +104,62 @@ class _Recomputation:
 
     def unpack(self, index: int) -> Tensor:
         if self.tensors is None:
-            self.tensors = self.run_again()
-            if len(self.tensors) != len(self.shapes):
-                raise CheckpointError(
-                    "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
-                    f"recomputation.\nNumber of tensors saved during forward: {len(self.shapes)}\nNumber of tensors "
-                    f"saved during recomputation: {len(self.tensors)}."
-                )
-            for i, (t, (shape, dtype)) in enumerate(zip(self.tensors, self.shapes, strict=True)):
-                if t.shape != shape or t.dtype is not dtype:
-                    raise CheckpointError(
-                        "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata "
-                        f"than during the forward pass.\ntensor at position {i}:\nsaved metadata: shape {shape}, "
-                        f"{dtype}\nrecomputed metadata: shape {t.shape}, {t.dtype}"
-                    )
+            self.tensors = self._run_again()
             self.used = 0
         tensor = self.tensors[index]
         self.used += 1
         if self.used == len(self.shapes):  # all came back: the recomputed values need not stay
             self.tensors = None
         return tensor
+
+    def _run_again(self) -> list:
+        for t, version in self.inputs:
+            if t._version != version:
+                overwritten(t._array, t._counter, version, t._edge)
+        saved: list = []
+
+        def pack(tensor: Tensor) -> int:
+            saved.append(tensor.detach())
+            if self.early_stop and len(saved) == len(self.shapes):
+                raise _Enough
+            return len(saved) - 1
+
+        with contextlib.suppress(_Enough):
+            self.call(saved_tensors_hooks(pack, saved.__getitem__))
+        if len(saved) != len(self.shapes):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: {len(self.shapes)}\nNumber of tensors "
+                f"saved during recomputation: {len(saved)}."
+            )
+        for i, (t, (shape, dtype)) in enumerate(zip(saved, self.shapes, strict=True)):
+            if self.compare and (t.shape != shape or t.dtype is not dtype):
+                raise CheckpointError(
+                    "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata "
+                    f"than during the forward pass.\ntensor at position {i}:\nsaved metadata: shape {shape}, "
+                    f"{dtype}\nrecomputed metadata: shape {t.shape}, {t.dtype}"
+                )
+        return saved
+
+
+_early_stop = True
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Any:
+    """Whether calls checkpointed inside stop recomputing as soon as all that was saved is there (the default)."""
+    global _early_stop
+    before, _early_stop = _early_stop, enable
+    try:
+        yield
+    finally:
+        _early_stop = before
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Any:
+    """Accepted as torch does; nothing is logged here."""
+    yield
 
 
 def checkpoint(
@@ -139,30 +188,25 @@ def checkpoint(
     if use_reentrant:
         if kwargs:
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-        if context_fn is not None:
+        if context_fn is not None or debug:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         if thread.grad and not any(isinstance(a, Tensor) and a.requires_grad for a in args):
             warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
-        return _Reentrant.apply(function, preserve_rng_state, *args)
+        return CheckpointFunction.apply(function, preserve_rng_state, *args)
     if not thread.grad:
         return function(*args, **kwargs)
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
     rng = get_rng_state() if preserve_rng_state else None
     modes = thread.modes
-    first, again = context_fn() if context_fn is not None else (contextlib.nullcontext(), contextlib.nullcontext())
+    first, again = context_fn() if context_fn is not None else noop_context_fn()
 
-    def run_again() -> list:
-        saved: list = []
-
-        def pack(tensor: Tensor) -> int:
-            saved.append(tensor.detach())
-            return len(saved) - 1
-
-        keep = saved_tensors_hooks(pack, saved.__getitem__)
+    def run_again(keep: saved_tensors_hooks) -> None:
         with _as_in_forward(rng, modes), enable_grad(), keep, again:
             function(*args, **kwargs)
-        return saved
 
-    record = _Recomputation(run_again)
+    inputs = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
+    record = _Recomputation(run_again, inputs, determinism_check == "default")
     with saved_tensors_hooks(record.pack, record.unpack), first:
         return function(*args, **kwargs)
 
@@ -176,8 +220,10 @@ def checkpoint_sequential(
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     if use_reentrant is None:
         warnings.warn(
-            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. "
-            "use_reentrant=False is recommended.",
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In "
+            "version 2.9 we will raise an exception if use_reentrant is not passed. use_reentrant=False is recommended, "
+            "but if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for "
+            "more details on the differences between the two variants.",
             stacklevel=2,
         )
         use_reentrant = True
