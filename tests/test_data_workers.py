@@ -436,6 +436,25 @@ def test_abandoned_iterators_leave_nothing():
     assert len(os.listdir("/proc/self/fd")) <= before + 1
 
 
+def test_an_iterator_in_a_cycle_is_closed_before_its_parts_are_collected():
+    """The collector ends the objects of a cycle in any order, and an open socket among them complains."""
+    found = []
+
+    class End:
+        def __del__(self):
+            found.append(self.socket.fileno())
+
+    first = End()
+    first.iterator = iterator = iter(data.DataLoader(range(100), num_workers=2))
+    iterator.ends = [first, End()]
+    for end in iterator.ends:
+        end.socket = iterator._workers[0].channel.sock
+    next(iterator)
+    del iterator, first, end
+    gc.collect()
+    assert found == [-1, -1]
+
+
 def test_two_iterators_at_once():
     loader = data.DataLoader(range(6), batch_size=2, num_workers=2)
     pairs = [(a.tolist(), b.tolist()) for a, b in zip(loader, loader, strict=True)]

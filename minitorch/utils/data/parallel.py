@@ -5,14 +5,12 @@ worker has up to `prefetch_factor` batches under way. The loader waits for all w
 end of a channel is the death of its worker.
 """
 
-import atexit
 import itertools
 import multiprocessing
 import os
 import pickle
 import selectors
 import signal
-import sys
 import time
 import warnings
 import weakref
@@ -29,15 +27,6 @@ GRACE = 2.0  # seconds that a worker may take to finish its sample when the iter
 
 SELECTOR = getattr(selectors, "PollSelector", selectors.SelectSelector)  # needs no descriptor of its own
 
-_live: weakref.WeakSet = weakref.WeakSet()
-
-
-@atexit.register
-def _close_all() -> None:
-    for iterator in list(_live):
-        iterator.close()
-
-
 class _Worker:
     """The loader's view of one worker process."""
 
@@ -53,6 +42,38 @@ class _Worker:
         self.channel.post(pickle.dumps((number, index, *self.memory.released()), protocol=5))
 
 
+class _Team:
+    """The workers of an iterator, and their end; with the iterator (whose cycles are collected in any order) or the
+    program. It does not know the iterator, so that it is whole when it is closed."""
+
+    def __init__(self) -> None:
+        self.workers: list[_Worker] = []
+        self.selector = SELECTOR()
+        self.owner = os.getpid()
+        self.closed = False
+
+    def close(self, grace: float = GRACE) -> None:
+        """End the workers; in bounded time, whatever they are doing."""
+        if self.closed or os.getpid() != self.owner:
+            return
+        self.closed = True
+        for worker in self.workers:
+            worker.channel.close()  # a worker ends when it next reads or writes
+            worker.memory.close()
+        self.selector.close()
+        deadline = time.monotonic() + grace
+        for end in (None, "terminate", "kill"):
+            for worker in self.workers:
+                if end and worker.process.is_alive():
+                    getattr(worker.process, end)()
+            for worker in self.workers:
+                worker.process.join(max(deadline - time.monotonic(), 0))
+            deadline = time.monotonic() + GRACE
+        for worker in self.workers:
+            if not worker.process.is_alive():
+                worker.process.close()  # gives back its descriptors now, not at some later collection
+
+
 class ParallelIterator(LoaderIterator):
     def __init__(self, loader: Any):
         super().__init__(loader)
@@ -66,15 +87,13 @@ class ParallelIterator(LoaderIterator):
         self._timeout = loader.timeout
         self._persistent = loader.persistent_workers
         self._context = loader.multiprocessing_context or multiprocessing.get_context()
-        self._owner = os.getpid()
-        self._closed = False
         self._failure: str | None = None
         self._warned = False
-        self._workers: list[_Worker] = []
+        self._team = _Team()
+        self._workers, self._selector = self._team.workers, self._team.selector
+        weakref.finalize(self, self._team.close)
         self._ready: dict[int, tuple[str, Any]] = {}  # batch that came early: its message
         self._inbox: deque[tuple[int, str, int | None, Any]] = deque()
-        self._selector = SELECTOR()
-        _live.add(self)
         try:
             for worker_id in range(loader.num_workers):
                 self._start(worker_id, loader)
@@ -123,33 +142,15 @@ class ParallelIterator(LoaderIterator):
             " there must stand under `if __name__ == \"__main__\":`, and the dataset must be importable from a module"
         )
 
+    @property
+    def _closed(self) -> bool:
+        return self._team.closed
+
     def close(self, grace: float = GRACE) -> None:
-        """End the workers; in bounded time, whatever they are doing."""
-        if self._closed or os.getpid() != self._owner:
-            return
-        self._closed = True
-        _live.discard(self)
-        for worker in self._workers:
-            worker.channel.close()  # a worker ends when it next reads or writes
-            worker.memory.close()
-        self._selector.close()
-        deadline = time.monotonic() + grace
-        for end in (None, "terminate", "kill"):
-            for worker in self._workers:
-                if end and worker.process.is_alive():
-                    getattr(worker.process, end)()
-            for worker in self._workers:
-                worker.process.join(max(deadline - time.monotonic(), 0))
-            deadline = time.monotonic() + GRACE
-        for worker in self._workers:
-            if not worker.process.is_alive():
-                worker.process.close()  # gives back its descriptors now, not at some later collection
+        """End the workers, and give no more batches."""
+        self._team.close(grace)
         self._ready.clear()
         self._inbox.clear()
-
-    def __del__(self) -> None:
-        if not sys.is_finalizing() and hasattr(self, "_closed"):
-            self.close()
 
     def _fail(self, worker_id: int) -> None:
         """A worker is gone: say which, and why; end the others."""
