@@ -341,5 +341,7 @@ def vector_norm(input: Any, ord: float = 2, dim: Any = None, keepdim: bool = Fal
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The p-norm over `dim`; "fro" is the root of the sum of squares."""
     if p == "nuc":
-        raise NotImplementedError("norm: the nuclear norm is not implemented; sum linalg.svdvals instead")
+        from .decompositions import linalg_matrix_norm
+
+        return linalg_matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
