@@ -15,9 +15,10 @@ import numpy as np
 
 from . import devices, dtypes
 from .autograd.grad_mode import thread
-from .dispatch import FUNCTIONS, legacy_scalar
+from .dispatch import FUNCTIONS
 from .kernels import ranges
 from .kernels.shape import as_strided
+from .output import legacy_scalar, refuse_gradient, resize_out
 from .tensor import Tensor, method, strided, wrap
 
 _PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_}
@@ -175,7 +176,7 @@ def factory(f: Callable | None = None, *, name: str = "", as_method: bool = Fals
         if out is not None:
             dtype = _dtype_of_out(name, out, dtype)
         array = f(*args, dtype=dtype, device=device, **kwargs)
-        return finish(name, array, requires_grad) if out is None else _fill(out, array)
+        return finish(name, array, requires_grad) if out is None else _fill(out, array, name)
 
     create.__module__ = "minitorch"
     if as_method:
@@ -218,7 +219,17 @@ def _dtype_of_out(name: str, out: Any, dtype: dtypes.dtype | None) -> dtypes.dty
     return out.dtype
 
 
-def _fill(out: Tensor, array: Any) -> Tensor:
+def _fill(out: Tensor, array: Any, name: str) -> Tensor:
+    refuse_gradient(out, name)
+    if name == "arange" and out._array.size not in (0, array.size):
+        warnings.warn(
+            f"The number of elements in the out tensor of shape {list(out.shape)} is {out._array.size} which does not "
+            f"match the computed number of elements {array.size}. Note that this may occur as a result of rounding error. "
+            f"The out tensor will be resized to a tensor of shape ({array.size},).",
+            UserWarning,
+            stacklevel=3,
+        )
+    resize_out(out, array.shape, False)
     if out._array.shape == array.shape:
         out._array[...] = array
     else:

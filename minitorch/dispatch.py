@@ -34,6 +34,7 @@ from .autograd.graph import (
     versions_of,
 )
 from .autograd.views import MULTI_OUTPUT, check_inplace, link, rebase, refresh
+from .output import ALONE, legacy_scalar, refuse_overlap, write, write_out
 from .tensor import Tensor, method, wrap
 
 ROWS: dict[str, "Row"] = {}  # the table, by name
@@ -446,46 +447,6 @@ def _special(row: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
         thread.modes = modes
 
 
-def write_out(out: Any, result: Any, name: str) -> Any:
-    """Put a result where `out=` says. The shape follows the result; the dtype must be able to hold it."""
-    if isinstance(result, tuple):
-        for o, r in zip(out, result, strict=True):
-            write_out(o, r, name)
-        return result._make(out) if hasattr(result, "_make") else tuple(out)
-    if not isinstance(out, Tensor):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if thread.grad and (out.requires_grad or result._requires_grad):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
-            "but one of the arguments requires grad."
-        )
-    if not dtypes.can_cast(result.dtype, out.dtype):
-        raise RuntimeError(
-            f"result type {legacy_scalar(result.dtype)} can't be cast to the desired output type "
-            f"{legacy_scalar(out.dtype)}"
-        )
-    if out.shape != result.shape:
-        if out.numel():
-            import warnings
-
-            warnings.warn(
-                f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does "
-                f"not match the required output shape {list(result.shape)}. This behavior is deprecated, and in a "
-                "future PyTorch release outputs will not be resized unless they have zero elements. You can explicitly "
-                "reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-                UserWarning,
-                stacklevel=3,
-            )
-        out._array = np.empty(result._array.shape, out._array.dtype)
-    write(out._array, result._array)
-    out._bump()
-    return out
-
-
-def legacy_scalar(d: dtypes.dtype) -> str:
-    return next(name for name, t in dtypes.LEGACY.items() if t is d)
-
-
 def _general(row: Row) -> Callable:
     count = len(row.parameters)
 
@@ -493,7 +454,7 @@ def _general(row: Row) -> Callable:
         if kwargs and "out" in kwargs:
             out = kwargs.pop("out")
             if out is not None:
-                return write_out(out, call(*args, **kwargs), row.name)
+                return write_out(out, call(*args, **kwargs), row.name, row, args)
         if door.special and thread.modes:
             return _special(row, call, args, kwargs)
         if kwargs or len(args) != count:
@@ -506,6 +467,7 @@ def _general(row: Row) -> Callable:
 def _inplace(row: Row) -> Callable:
     """`mul_`: what the operator computes, written into its first argument."""
     name = row.name + "_"
+    checks_overlap = (bool(row.promote) or row.name in ALONE or row.name == "copy") and row.name != "ldexp"
     unlisted = _Composite(name, None)  # autocast leaves in-place operators alone
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -520,6 +482,8 @@ def _inplace(row: Row) -> Callable:
                 refresh(a)
         edges = _edges(row, bound) if thread.grad and row.differentiable else None
         check_inplace(self, edges is not None)
+        if checks_overlap and self._counter is not None:
+            refuse_overlap(self, bound[1:], row.name)
         if row.promote:
             promote(row, arrays)
         result = row.compute(arrays)
@@ -558,22 +522,6 @@ def _snapshot(tensor: Tensor) -> Tensor:
     copy._edge = gradient_edge(tensor) if tensor._requires_grad else None
     copy._requires_grad = tensor._requires_grad
     return copy
-
-
-def write(target: Any, value: Any, overlaps: bool = False) -> None:
-    """Copy into memory that need not be contiguous; refuse memory in which elements coincide."""
-    if target.size == 0:
-        return
-    if target.size and (not target.flags.writeable or 0 in target.strides):
-        for n, s in zip(target.shape, target.strides, strict=True):
-            if s == 0 and n > 1 and not overlaps:
-                raise RuntimeError(
-                    "unsupported operation: more than one element of the written-to tensor refers to a single memory "
-                    "location. Please clone() the tensor before performing the operation."
-                )
-        if not target.flags.writeable:
-            target.flags.writeable = True
-    target[...] = value
 
 
 # ---- building rows ------------------------------------------------------------------------------------------------
@@ -657,7 +605,21 @@ def either(name: str, number: Callable, tensor: Callable, argument: str, at: int
 
 _OPTION_NAMES = {"joint", "fast"}
 # in-place operators that torch also offers as functions
-_INPLACE_FUNCTIONS = {"relu_", "sigmoid_", "tanh_", "exp_", "sqrt_", "neg_", "abs_", "zero_", "fill_", "dropout_"}
+_INPLACE_FUNCTIONS = frozenset({
+    "abs_", "acos_", "acosh_", "addmv_", "arccos_", "asin_", "asinh_", "atan_", "atanh_", "ceil_", "celu_", "clamp_",
+    "clamp_max_", "clamp_min_", "cos_", "cosh_", "deg2rad_", "erf_", "erfc_", "exp2_", "exp_", "expm1_", "fill_",
+    "floor_", "frac_", "gcd_", "i0_", "index_put_", "lcm_", "ldexp_", "log10_", "log1p_", "log2_", "log_", "logit_",
+    "nan_to_num_", "neg_", "rad2deg_", "reciprocal_", "relu_", "round_", "rsqrt_", "selu_", "sigmoid_", "sin_", "sinc_",
+    "sinh_", "sqrt_", "square_", "tan_", "tanh_", "threshold_", "trunc_", "xlogy_", "zero_", "as_strided_", "clip_",
+    "detach_", "conj_physical_", "resize_as_",
+})
+
+
+def publish_in_place() -> None:
+    """Make functions, too, of those methods in place that are not rows' own. (All rows must be there.)"""
+    for name in _INPLACE_FUNCTIONS:
+        if hasattr(Tensor, name):
+            FUNCTIONS.setdefault(name, getattr(Tensor, name))
 
 
 def _publish(
@@ -688,7 +650,7 @@ def composite(
             if kwargs and "out" in kwargs:
                 out = kwargs.pop("out")
                 if out is not None:
-                    return write_out(out, call(*args, **kwargs), name)
+                    return write_out(out, call(*args, **kwargs), name, row, args)
             if door.special and thread.modes and row.autocast:
                 return _special(row, call, args, kwargs)
             if kwargs:

@@ -352,3 +352,27 @@ def _cast_number(value: Any, input: Any) -> Any:
     if input.dtype.kind in "iu" and isinstance(value, float):
         value = int(value)
     return number(value, input.dtype)
+
+# ---- Python functions, element by element -------------------------------------------------------------------------
+
+
+def _by_python(name: str, others: int) -> None:
+    def call(self: Tensor, *args: Any) -> Tensor:
+        *tensors, function = args
+        if any(t.requires_grad for t in (self, *tensors)):
+            raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+        if not callable(function):
+            raise TypeError(f"'{type(function).__name__}' object is not callable")
+        arrays = [self._array, *[np.broadcast_to(t._array, self._array.shape) for t in tensors]]
+        flat = [a.reshape(-1).tolist() for a in arrays]
+        values = [function(*each) for each in zip(*flat, strict=True)]
+        self._array[...] = np.array(values, self._array.dtype).reshape(self._array.shape)
+        return self
+
+    call.__name__ = name
+    call.__doc__ = f"Each element replaced by what a Python function makes of it ({others} further tensors beside it)."
+    method(name)(call)
+
+
+for _name, _others in (("apply_", 0), ("map_", 1), ("map2_", 2)):
+    _by_python(_name, _others)

@@ -587,11 +587,19 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     shape = sizes(size)
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
+    if size and isinstance(size[0], float):
+        raise TypeError("resize_(): argument 'size' (position 1) must be tuple of ints, not float")
     count = int(np.prod(shape, dtype=np.int64))
     old = np.ascontiguousarray(self._array).reshape(-1)
     memory = old if count <= old.size else np.concatenate([old, np.zeros(count - old.size, old.dtype)])
     self._array = memory[:count].reshape(shape)
     return self
+
+
+@method()
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """resize_ to the shape of another tensor."""
+    return resize_(self, tuple(the_template.shape), memory_format=memory_format)
 
 
 @method()

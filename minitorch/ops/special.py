@@ -186,8 +186,8 @@ def _gamma_density(input: Any, other: Any) -> Any:
 
 
 special_zeta = op("special_zeta", wide(lambda input, other: _scipy("zeta")(input, other), "zeta_cpu"),
-                  promote="float", as_method=False,
-                  numbers="both")
+                  promote="float", as_method=False, numbers="both", input=not_implemented("zeta"),
+                  other=lambda grad, input, other: grad * -input * special_zeta(input + 1, other))
 
 # ---- logarithms that stay finite ----------------------------------------------------------------------------------
 
