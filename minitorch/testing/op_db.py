@@ -42,6 +42,12 @@ ENTRIES = {name_of(op): op for op in op_db}
 DTYPES = {name: getattr(torch, name) for name in ("float64", "float32", "int64", "bool")}
 
 
+def dtype_for(name, wanted):
+    """`wanted`, or the first dtype that torch's CPU takes the entry in: bitwise operators take no floats."""
+    supported = ENTRIES[name].supported_dtypes("cpu")
+    return next((dtype for dtype in (wanted, *DTYPES) if DTYPES[dtype] in supported), wanted)
+
+
 class Wrong(AssertionError):
     """minitorch's value is not torch's."""
 
