@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import os
 import pathlib
 import subprocess
 import sys
@@ -123,7 +124,10 @@ def kill_and_resume(command, resume, result, tmp_path, kills):
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.slow)])
-def test_the_example(kills, tmp_path):
+def test_the_example(kills, tmp_path, monkeypatch):
+    (tmp_path / "matplotlib.py").write_text("raise ImportError")  # the picture would take as long as the training
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+
     def command(folder):
         return sys.executable, EXAMPLE, "--epochs", 2, "--batch-size", 64, "--save-every", 3, "--out", folder
 
