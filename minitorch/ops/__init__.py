@@ -28,6 +28,7 @@ from . import (  # each fills the table
     sets,
     shape,
     special,
+    statistics,
 )
 
 publish_in_place()
