@@ -18,7 +18,7 @@ import minitorch
 
 data = minitorch.utils.data
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
-LIMIT = 60  # seconds that any program here may take, on the slowest machine
+LIMIT = 120  # seconds that any program here may take, on the slowest machine
 
 
 class Acting:
@@ -321,12 +321,12 @@ def test_a_program_that_ends_in_the_middle_of_an_epoch(program):
         import time, numpy as np
         from minitorch.utils.data import DataLoader
         iterators = [iter(DataLoader(range(1000), num_workers=2, persistent_workers=p)) for p in (False, True)]
-        print([next(iterator).item() for iterator in iterators])
+        print([next(iterator).item() for iterator in iterators], time.monotonic())
     """)
-    begin = time.monotonic()
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=LIMIT)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "[0, 0]\n", "")
-    assert time.monotonic() - begin < 20
+    numbers, _, reached = done.stdout.rpartition(" ")
+    assert (done.returncode, numbers, done.stderr) == (0, "[0, 0]", "")
+    assert time.monotonic() - float(reached) < 10
 
 
 def test_spawn_without_the_guard_says_what_to_do(program):

@@ -104,17 +104,21 @@ def kill_and_resume(command, resume, result, tmp_path, kills):
         return tmp_path / name
 
     undisturbed = fresh("undisturbed")
-    seconds = finish(command(undisturbed))
+    seconds = finish(command(undisturbed))  # what a run takes: less or more, later on, when the machine has other work
     expected = describe(load(undisturbed / result))  # to the bit; two equal files may share their strings differently
 
     def one(number):
-        folder = fresh(str(number))
+        nonlocal seconds
+        folder, began = fresh(str(number)), time.perf_counter()
         with start(command(folder)) as process:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(np.random.default_rng(number).uniform(0.1, 1) * seconds)
+                seconds = time.perf_counter() - began
             process.kill()
         kept = (folder / "checkpoint.pt").exists()
-        finish(resume(folder))
+        took = finish(resume(folder))
+        if not kept:
+            seconds = took
         assert describe(load(folder / result)) == expected, f"kill {number}"
         return process.returncode < 0 and kept
 

@@ -104,8 +104,8 @@ def storage_behind(array: Any) -> UntypedStorage:
 
 def offset_in(storage: UntypedStorage, array: Any) -> int:
     """How many elements of the storage lie before the array's first."""
-    if array.base is None:
-        return 0  # it is the owner
+    if array.base is None or (array.nbytes == storage.nbytes() and array.flags.c_contiguous):
+        return 0  # it is the owner, or shows all of it
     return (address(array) - address(storage.bytes)) // array.itemsize
 
 
