@@ -287,6 +287,8 @@ def _connect(row: Row, args: list, outputs: list, hidden: tuple = ()) -> None:
     if edges is None:
         return
     node = record(row, args, edges, tuple([t._array for t in outputs]), outputs, hidden)
+    if len(outputs) > 1:  # indices, which stand last, have no gradient
+        node.outputs = tuple([o for o in node.outputs if o[1].kind in "fV"])
     for i, t in enumerate(outputs):
         if t._array.dtype.kind in "fV":
             t._edge = (node, i)
@@ -481,8 +483,11 @@ def _inplace(row: Row) -> Callable:
             if isinstance(a, Tensor) and a._base is not None:
                 refresh(a)
         edges = _edges(row, bound) if thread.grad and row.differentiable else None
-        check_inplace(self, edges is not None)
-        if checks_overlap and self._counter is not None:
+        if row.differentiable or self._inference:  # torch's autograd knows nothing of the others
+            check_inplace(self, edges is not None)
+        if row.promote and row.numbers == "none":
+            row.refuse_numbers(bound)
+        if checks_overlap and (self._counter is not None or row.name in ALONE):
             refuse_overlap(self, bound[1:], row.name)
         if row.promote:
             promote(row, arrays)

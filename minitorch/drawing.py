@@ -14,7 +14,7 @@ import numpy as np
 
 from . import devices, dtypes
 from .autograd.grad_mode import thread
-from .autograd.graph import gradient_edge
+from .autograd.graph import NO_EDGE, gradient_edge
 from .autograd.views import check_inplace, rebase
 from .creation import LIMITS, int_of
 from .dispatch import Row, legacy_scalar, record
@@ -164,7 +164,10 @@ def bernoulli_each(array: Any, generator: Any, p: Any) -> Any:
 
 
 def _node_row(name: str, node: str) -> Row:
-    return Row(name, lambda input: input, {"input": lambda grad: grad * 0}, {"node": node})
+    slopes = {"input": lambda grad: grad * 0}
+    if name == "bernoulli_each":  # the probabilities are an input, too, without influence
+        return Row(name, lambda input, p: input, {**slopes, "p": lambda grad: grad * 0}, {"node": node})
+    return Row(name, lambda input: input, slopes, {"node": node})
 
 
 def _in_place(self: Tensor, row: Row, draw_into: Callable, *args: Any) -> Tensor:
@@ -181,7 +184,8 @@ def _in_place(self: Tensor, row: Row, draw_into: Callable, *args: Any) -> Tensor
     draw_into(array, *args)
     self._bump()
     if edge is not None:
-        rebase(self, record(row, (self,), (edge,), (array,), (self,)))
+        edges = (edge, NO_EDGE)[: len(row.inputs)]
+        rebase(self, record(row, (self, None)[: len(row.inputs)], edges, (array,), (self,)))
     return self
 
 

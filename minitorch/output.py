@@ -96,12 +96,12 @@ ALONE = frozenset({
 def refuse_overlap(target: Tensor, sources: Any, name: str) -> None:
     """RuntimeError, as torch, where memory is written that is also read, but not element for element."""
     counter = target._counter
-    if counter is None:  # neither a view nor viewed
-        return
     for s in sources:
         if isinstance(s, (list, tuple)):
             refuse_overlap(target, s, name)
-        elif isinstance(s, Tensor) and s._counter is counter and _overlap(target._array, s._array, name in ALONE):
+        elif not isinstance(s, Tensor) or s._counter is not counter or (counter is None and s is not target):
+            continue  # tensors that share memory share its version counter
+        elif _overlap(target._array, s._array, name in ALONE):
             raise RuntimeError(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
                 "memory location. Please clone() the tensor before performing the operation."

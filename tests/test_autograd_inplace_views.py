@@ -2,9 +2,11 @@
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 from both import check, programs
+
+import minitorch
 
 VERSIONS = programs("""
 a = T.zeros(3) | r = [a._version] | a.add_(1) | r += [a._version] | a[0] = 2 | r += [a._version] | a[1:].mul_(2) | r += [a._version]
@@ -236,26 +238,59 @@ r = T.zeros(3).is_leaf, x[0]._is_view(), x[0]._base is x, (x * 1)._base is None
 a = x * 2 | b = a[0][1:] | r = [b._base is a, b._is_view(), b._version]
 """)  # noqa: E501
 
-FAMILY = [
-    f"a = x * 2 - 1 | a = a.{call} | (a * c.reshape(a.shape)).sum().backward() | r = a".replace(" | ", "\n")
+CALLS = [
+    "sum(1).addmv_(c,y)",
+    "abs_()", "acos_()", "add_(y)", "addcdiv_(c,y,value=.5)", "addcmul_(c,y)", "asin_()", "asinh_()", "atan_()",
+    "atan2_(y)", "ceil_()", "clamp_(0,.5)", "clamp_min_(0)", "clamp_max_(.3)", "copy_(y)", "copysign_(y)", "cos_()",
+    "cosh_()", "cumprod_(0)", "cumsum_(1)", "digamma_()", "div_(y)", "erf_()", "erfc_()", "erfinv_()", "exp_()",
+    "exp2_()", "expm1_()", "fill_(s)", "fill_(2.)", "floor_()", "floor_divide_(y)", "fmod_(.3)", "frac_()",
+    "hypot_(y)", "index_add_(0,i,c[:2])", "index_copy_(0,i,c[:2])", "index_fill_(0,i,0.)", "index_put_((i,i),y[:2])",
+    "lerp_(c,.3)", "lgamma_()", "log_()", "log10_()", "log1p_()", "log2_()", "logit_(.1)", "masked_fill_(c>.5,1.)",
+    "masked_scatter_(c>.5,v)", "mul_(y)", "mul_(2)", "nan_to_num_()", "neg_()", "negative_()", "pow_(2)", "pow_(y)",
+    "put_(i,y[:2])", "reciprocal_()", "relu_()", "remainder_(.3)", "round_()", "rsqrt_()",
+    "scatter_(1,i[None].expand(3,2),0.)", "scatter_(1,i[None].expand(3,2),c[:,:2])",
+    "scatter_add_(1,i[None].expand(3,2),c)", "sigmoid_()", "sign_()", "sgn_()", "sin_()", "sinc_()", "sinh_()",
+    "sqrt_()", "square_()", "sub_(y)", "subtract_(y)", "swapaxes_(0,1)", "swapdims_(0,1)", "t_()", "tan_()", "tanh_()",
+    "transpose_(0,1)", "tril_()", "triu_()", "trunc_()", "true_divide_(y)", "unsqueeze_(1)", "xlogy_(c)", "zero_()",
+    "fill_diagonal_(0.)", "fix_()", "float_power_(2)", "multiply_(y)", "divide_(y)", "logical_not_()", "gt_(0)",
+    "eq_(0)", "ge_(y)", "renorm_(2,0,.5)", "squeeze_()", "resize_(4,3)", "ldexp_(i[0])", "acosh_()", "atanh_()",
+    "i0_()", "bernoulli_(.5)", "uniform_()", "normal_()", "exponential_()", "index_reduce_(0,i,c[:2],'amax')",
+    "scatter_reduce_(1,i[None].expand(3,2),c[:,:2],'sum')", "mvlgamma_(2)", "arctan_()", "clip_(0,1)", "absolute_()",
+    "addbmm_(v[:,:,:3].transpose(1,2)[:,:3],v)", "addmm_(c@c.t(),x)", "addr_(y[:3],y)", "arccos_()", "arccosh_()",
+    "arcsin_()", "arcsinh_()", "arctan2_(y)", "arctanh_()", "as_strided_((2,3),(1,2))", "cauchy_()",
+    "conj_physical_()", "deg2rad_()", "geometric_(.5)", "greater_(y)", "greater_equal_(0)", "heaviside_(y)",
+    "igamma_(y)", "igammac_(y)", "le_(y)", "less_(0)", "less_equal_(y)", "log_normal_()", "logical_and_(y)",
+    "logical_or_(y)", "logical_xor_(y)", "lt_(y)", "ne_(0)", "nextafter_(y)", "not_equal_(y)", "polygamma_(1)",
+    "rad2deg_()", "random_(7)", "requires_grad_()", "detach_()", "clamp_(y,y+1)", "index_fill_(0,i,s)",
+    "masked_fill_(c>.5,s)", "lerp_(c,x)", "fmod_(y)", "remainder_(y)", "copysign_(-2.)", "xlogy_(2.)",
+    "put_(i,y[:2],accumulate=True)", "apply_(abs)", "map_(c,lambda a,b:a*b)", "map2_(c,c,lambda a,b,d:a*b-d)",
+    "resize_as_(c.t())", "set_(c)", "div_(y,rounding_mode='floor')", "div_(y,rounding_mode='trunc')",
+    "scatter_reduce_(1,i[None].expand(3,2),x[:,:2],'prod',include_self=False)", "index_add_(0,i,x[:2],alpha=2)",
+    "round_(decimals=1)", "nan_to_num_(nan=1.)", "squeeze_(0)", "squeeze_((0,1))", "bernoulli_(c)",
+    "fill_diagonal_(2.,wrap=True)", "index_copy_(0,i,x[:2])", "clip_(max=y)",
+]
+
+
+def family(text):
+    return [text.replace(" | ", "\n").replace("CALL", call) for call in CALLS]
+
+
+RECORDED = family("a = x * 2 - 1 | a = a.CALL | (a * c.reshape(a.shape)).sum().backward() | r = a")
+ON_A_LEAF = family("x.CALL | r = x")
+ON_A_VIEW_OF_A_LEAF = family("b = x.view(3, 4) | b.CALL | r = b")
+ON_A_VIEW = family("a = x * 2 - 1 | b = a.view(3, 4) | b.CALL | r = [a, b]")
+UNRECORDED = family("with T.no_grad(): a = x * 2 - 1; a.CALL | r = [a, a._version]")
+OF_INTEGERS = [
+    f"a = T.tensor([[5, 3, -2], [1, 6, 12]]) | b = T.tensor([3, 1, 2]) | a.{call} | r = a".replace(" | ", "\n")
     for call in [
-        "abs_()", "acos_()", "add_(y)", "addcdiv_(c,y,value=.5)", "addcmul_(c,y)", "asin_()", "asinh_()", "atan_()",
-        "atan2_(y)", "ceil_()", "clamp_(0,.5)", "clamp_min_(0)", "clamp_max_(.3)", "copy_(y)", "copysign_(y)",
-        "cos_()", "cosh_()", "cumprod_(0)", "cumsum_(1)", "digamma_()", "div_(y)", "erf_()", "erfc_()", "erfinv_()",
-        "exp_()", "exp2_()", "expm1_()", "fill_(s)", "fill_(2.)", "floor_()", "floor_divide_(y)", "fmod_(.3)",
-        "frac_()", "hypot_(y)", "index_add_(0,i,c[:2])", "index_copy_(0,i,c[:2])", "index_fill_(0,i,0.)",
-        "index_put_((i,i),y[:2])", "lerp_(c,.3)", "lgamma_()", "log_()", "log10_()", "log1p_()", "log2_()",
-        "logit_(.1)", "masked_fill_(c>.5,1.)", "masked_scatter_(c>.5,v)", "mul_(y)", "mul_(2)", "nan_to_num_()",
-        "neg_()", "negative_()", "pow_(2)", "pow_(y)", "put_(i,y[:2])", "reciprocal_()", "relu_()", "remainder_(.3)",
-        "round_()", "rsqrt_()", "scatter_(1,i[None].expand(3,2),0.)", "scatter_(1,i[None].expand(3,2),c[:,:2])",
-        "scatter_add_(1,i[None].expand(3,2),c)", "sigmoid_()", "sign_()", "sgn_()", "sin_()", "sinc_()", "sinh_()",
-        "sqrt_()", "square_()", "sub_(y)", "subtract_(y)", "swapaxes_(0,1)", "swapdims_(0,1)", "t_()", "tan_()",
-        "tanh_()", "transpose_(0,1)", "tril_()", "triu_()", "trunc_()", "true_divide_(y)", "unsqueeze_(1)",
-        "xlogy_(c)", "zero_()", "fill_diagonal_(0.)", "fix_()", "float_power_(2)", "multiply_(y)", "divide_(y)",
-        "logical_not_()", "gt_(0)", "eq_(0)", "ge_(y)", "renorm_(2,0,.5)", "squeeze_()", "resize_(4,3)",
-        "ldexp_(i[0])", "acosh_()", "atanh_()", "i0_()", "bernoulli_(.5)", "uniform_()", "normal_()",
-        "exponential_()", "index_reduce_(0,i,c[:2],'amax')", "scatter_reduce_(1,i[None].expand(3,2),c[:,:2],'sum')",
-        "mvlgamma_(2)", "arctan_()", "clip_(0,1)",
+        "bitwise_and_(b)", "bitwise_or_(6)", "bitwise_xor_(b)", "bitwise_not_()", "bitwise_left_shift_(b)",
+        "bitwise_right_shift_(1)", "gcd_(b)", "lcm_(b)", "add_(b)", "add_(1.5)", "mul_(True)", "div_(2)",
+        "floor_divide_(b)", "remainder_(b)", "fmod_(-2)", "pow_(2)", "pow_(b)", "clamp_(0,4)", "abs_()", "sign_()",
+        "eq_(3)", "exp_()", "sqrt_()", "logical_not_()", "float_power_(2)", "mvlgamma_(1)", "ldexp_(b)",
+        "index_fill_(1,b-1,2.5)", "masked_fill_(a>2,0)", "cumsum_(0)", "cumprod_(1)", "addcmul_(b,b,value=2)",
+        "addcdiv_(b,b)", "random_(3,9)", "fill_(2.7)", "lerp_(a,.5)", "neg_()", "square_()", "trunc_()",
+        "nan_to_num_()", "gcd_(1.)", "atan2_(b)", "heaviside_(b)", "copysign_(b)", "xlogy_(b)", "logical_xor_(b)",
+        "scatter_add_(1,b[None]-1,a)", "index_reduce_(1,b-1,a,'mean')",
     ]
 ]
 
@@ -285,6 +320,41 @@ def test_histories(code):
     check(code)
 
 
-@pytest.mark.parametrize("code", FAMILY)
-def test_family(code):
+@pytest.mark.parametrize("code", RECORDED)
+def test_family_recorded(code):
     check(code)
+
+
+@pytest.mark.parametrize("code", ON_A_LEAF)
+def test_family_on_a_leaf(code):
+    check(code)
+
+
+@pytest.mark.parametrize("code", ON_A_VIEW_OF_A_LEAF)
+def test_family_on_a_view_of_a_leaf(code):
+    check(code)
+
+
+@pytest.mark.parametrize("code", ON_A_VIEW)
+def test_family_on_a_view(code):
+    check(code)
+
+
+@pytest.mark.parametrize("code", UNRECORDED)
+def test_family_unrecorded(code):
+    check(code)
+
+
+@pytest.mark.parametrize("code", OF_INTEGERS)
+def test_family_of_integers(code):
+    check(code)
+
+
+def test_the_family_is_whole():
+    """Whatever torch's tensor does in place, ours does too, and is in the tables above. There are no sparse tensors."""
+    names = {n for n in dir(torch.Tensor) if n.endswith("_") and not n.startswith("_") and "sparse" not in n}
+    assert not {n for n in names if not hasattr(minitorch.Tensor, n)}
+    text = "".join(CALLS + OF_INTEGERS)
+    assert {n for n in names if n + "(" not in text} <= {"share_memory_", "baddbmm_"}
+    functions = {n for n in dir(torch) if n.endswith("_") and not n.startswith("_") and "sparse" not in n}
+    assert not {n for n in functions if not hasattr(minitorch, n)}

@@ -1,5 +1,6 @@
 """Joining, rearranging, copying and casting (ATen/native/{TensorShape,TensorTransformations,TensorConversions}.cpp)."""
 
+import mmap
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from .. import devices, dtypes
 from ..dispatch import FUNCTIONS, Tensor, composite, ndarray, op
 from ..kernels import shape as kernels
-from ..tensor import channels_last, channels_last_3d, is_channels_last, method
+from ..tensor import channels_last, channels_last_3d, is_channels_last, method, storage_of
 from .elementwise import zeros_like
 from .shape import _array, expand, flatten, reshape, sizes, slice_, sum_to, unbind, unsqueeze, zeros
 
@@ -376,3 +377,23 @@ def _by_python(name: str, others: int) -> None:
 
 for _name, _others in (("apply_", 0), ("map_", 1), ("map2_", 2)):
     _by_python(_name, _others)
+
+
+# ---- memory shared with other processes ---------------------------------------------------------------------------
+
+
+@method()
+def share_memory_(self: Tensor) -> Tensor:
+    """Move to memory that processes forked from now on share. Views of the old memory stay behind."""
+    if not self.is_shared():
+        array = self._array
+        shared = np.frombuffer(mmap.mmap(-1, max(array.nbytes, 1)), array.dtype, array.size).reshape(array.shape)
+        shared[...] = array
+        self._array = shared
+    return self
+
+
+@method()
+def is_shared(self: Tensor) -> bool:
+    """Whether forked processes share the memory."""
+    return isinstance(getattr(storage_of(self._array).base, "obj", storage_of(self._array).base), mmap.mmap)

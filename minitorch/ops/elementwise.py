@@ -9,7 +9,7 @@ from ..dispatch import Tensor, composite, either, ndarray, op
 from ..kernels import elementwise as kernels
 from ..kernels.half import in_float32
 from ..tensor import method
-from .nn_common import integral, not_implemented, underivable
+from .nn_common import floating, integral, not_implemented, underivable
 
 
 def scaled(grad, factor):
@@ -64,11 +64,11 @@ div = op("div", np.divide, numbers="both", promote="float", inplace=True, aliase
          otherwise=_div_with_mode,
          input=lambda grad, other: grad / other,
          other=lambda grad, input, other: -grad * ((input / other) / other))
-div_trunc = op("div_trunc", kernels.div_trunc, numbers="both", promote=True, node="DivBackward1", inplace=True,
+div_trunc = op("div_trunc", kernels.div_trunc, numbers="both", promote=True, node="DivBackward2", inplace=True,
                function=False,
                input=lambda grad, other: zeros_like(grad),
                other=lambda grad, input, other: zeros_like(grad))
-_div_floor = op("div_floor", kernels.div_floor, numbers="both", promote=True, node="DivBackward1", inplace=True,
+_div_floor = op("div_floor", kernels.div_floor, numbers="both", promote=True, node="DivBackward2", inplace=True,
                 function=False,
                 input=lambda grad, other: zeros_like(grad),
                 other=lambda grad, input, other: zeros_like(grad))
@@ -203,8 +203,16 @@ acosh = op("acosh", np.arccosh, promote="float", inplace=_only_new("acosh"), ali
 atanh = op("atanh", np.arctanh, promote="float", inplace=_only_new("atanh"), aliases=("arctanh",),
            input=lambda grad, input: grad / (1 - input * input))
 atan2 = op("atan2", np.arctan2, numbers="none", promote="float", inplace=True, aliases=("arctan2",),
-           input=lambda grad, input, other: grad * other * (1 / (input * input + other * other)),
-           other=lambda grad, input, other: grad * -input * (1 / (input * input + other * other)))
+           input=lambda grad, input, other: grad * other * _inverse_square(input, other),
+           other=lambda grad, input, other: grad * -input * _inverse_square(input, other))
+
+
+def _inverse_square(x: Any, y: Any) -> Any:
+    """1 / (x^2 + y^2), and 0 at the origin."""
+    square = x * x + y * y
+    return where(square == 0, zeros_like(square), 1 / square)
+
+
 sigmoid = op("sigmoid", kernels.sigmoid, promote="float", inplace=True,
              input=lambda grad, result: sigmoid_backward(grad, result))
 sigmoid_backward = op("sigmoid_backward", in_float32(lambda grad_output, output: grad_output * (output * (1 - output))),
@@ -221,7 +229,21 @@ sgn = op("sgn", kernels.sign, inplace=True, input=lambda grad, input, result: ze
 floor = op("floor", kernels.floor, inplace=True, input=lambda grad: zeros_like(grad))
 ceil = op("ceil", kernels.ceil, inplace=True, input=lambda grad: zeros_like(grad))
 trunc = op("trunc", kernels.trunc, inplace=True, aliases=("fix",), input=lambda grad: zeros_like(grad))
-round = op("round", kernels.round, inplace=True, input=lambda grad: zeros_like(grad))
+_round = op("round", lambda input: kernels.round(input), inplace=True, function=False, input=lambda grad: zeros_like(grad))
+_round_decimals = op("round_decimals", kernels.round, inplace=True, function=False, node="RoundBackward1",
+                     input=lambda grad: zeros_like(grad))
+
+
+@composite()
+def round(input: Any, *, decimals: int | None = None) -> Any:
+    """To the nearest integer (or number of so many decimals), ties to even."""
+    return _round(input) if decimals is None else _round_decimals(input, decimals=decimals)
+
+
+@method()
+def round_(self: Tensor, *, decimals: int | None = None) -> Tensor:
+    """round, in place."""
+    return _round.in_place(self) if decimals is None else _round_decimals.in_place(self, decimals=decimals)
 
 
 @composite()
@@ -328,12 +350,12 @@ def _one_sided(side: str, beyond: Any, tensor_kernel: Any) -> Any:
 
 clamp_min = _one_sided("min", lambda x, bound: x >= bound, np.maximum)
 clamp_max = _one_sided("max", lambda x, bound: x <= bound, np.minimum)
-_lerp_number = op("lerp_number", kernels.lerp, promote=("input", "end"), inplace=True, function=False,
-                  node="LerpBackward0",
+_lerp_number = op("lerp_number", floating(kernels.lerp, "lerp_kernel_scalar"), promote=("input", "end"), inplace=True,
+                  function=False, node="LerpBackward0",
                   input=lambda grad, weight: grad * (1 - weight),
                   end=lambda grad, weight: grad * weight)
-_lerp_tensor = op("lerp_tensor", kernels.lerp, promote=("input", "end", "weight"), inplace=True, function=False,
-                  node="LerpBackward1",
+_lerp_tensor = op("lerp_tensor", floating(kernels.lerp, "lerp_kernel_tensor"), promote=("input", "end", "weight"),
+                  inplace=True, function=False, node="LerpBackward1",
                   input=lambda grad, weight: grad * (1 - weight),
                   end=lambda grad, weight: grad * weight,
                   weight=lambda grad, input, end: grad * (end - input))

@@ -150,6 +150,12 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
     return rrelu_with_noise(input, _rrelu_noise(input, lower, upper, training))
 
 
+@composite(as_method=False)
+def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
+    """rrelu, in place."""
+    return rrelu_with_noise.in_place(input, _rrelu_noise(input, lower, upper, training))
+
+
 def _rrelu_noise(input: Any, lower: float, upper: float, training: bool) -> Any:
     """What each element is multiplied by. torch draws a double for each that is not positive, in their order."""
     below = input._array <= 0

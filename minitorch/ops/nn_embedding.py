@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dispatch import Tensor, composite, op
+from ..dispatch import FUNCTIONS, Tensor, composite, op
 from ..kernels import embedding as kernels
 from .elementwise import where, zeros_like
 from .nn_common import scalar_name
@@ -45,7 +45,7 @@ def _like(array: Any, other: Any) -> Any:
     return t
 
 
-def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scale down, in place, the rows that are looked up and whose norm is larger than `max_norm`."""
     array = weight._array
     for row in np.unique(indices._array):
@@ -53,6 +53,10 @@ def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_typ
         if norm > max_norm:
             array[row] *= np.asarray(max_norm / (norm + 1e-7), array.dtype)
     weight._bump()
+    return weight
+
+
+FUNCTIONS["embedding_renorm_"] = embedding_renorm_
 
 
 @composite(as_method=False)

@@ -5,10 +5,13 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..dispatch import FUNCTIONS, Tensor, composite, ndarray, op
+from ..autograd.grad_mode import thread
+from ..autograd.graph import NO_EDGE, gradient_edge
+from ..dispatch import FUNCTIONS, Tensor, composite, ndarray, op, record
 from ..kernels import reductions
 from ..kernels import shape as kernels
 from ..tensor import address, method, storage_of, strides_of
+from .nn_common import underivable
 
 
 def sizes(args: tuple) -> tuple:
@@ -560,6 +563,7 @@ _T1 = _inplace_node(t, "TBackward1")
 _UNSQUEEZE1 = _inplace_node(unsqueeze, "UnsqueezeBackward1")
 _TRANSPOSE1 = _inplace_node(transpose, "TransposeBackward1")
 _SQUEEZE3, _SQUEEZE4 = _inplace_node(_squeeze, "SqueezeBackward3"), _inplace_node(_squeeze_dim, "SqueezeBackward4")
+_AS_STRIDED1 = _inplace_node(_as_strided, "AsStridedBackward1")
 _SQUEEZE5 = _inplace_node(_squeeze_dims, "SqueezeBackward5")
 _reshaped_in_place("t_", lambda: (t, _T1, ()))
 _reshaped_in_place("unsqueeze_", lambda dim: (unsqueeze, _UNSQUEEZE1, (dim,)))
@@ -578,7 +582,7 @@ def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None
     from ..autograd.views import reshape_in_place
 
     args = (size, stride, storage_offset, geometry(self._array))
-    return reshape_in_place(self, _as_strided, _as_strided.row.node, args)
+    return reshape_in_place(self, _as_strided, _AS_STRIDED1, args)
 
 
 @method()
@@ -591,6 +595,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
         raise TypeError("resize_(): argument 'size' (position 1) must be tuple of ints, not float")
     count = int(np.prod(shape, dtype=np.int64))
     old = np.ascontiguousarray(self._array).reshape(-1)
+    self._bump()
     memory = old if count <= old.size else np.concatenate([old, np.zeros(count - old.size, old.dtype)])
     self._array = memory[:count].reshape(shape)
     return self
@@ -605,9 +610,20 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 @method()
 def set_(self: Tensor, source: Any = None) -> Tensor:
     """Take over the memory and the shape of `source`."""
+    from ..autograd.views import check_inplace, rebase
+
+    check_inplace(self, False)
+    before = gradient_edge(self)
     self._array = np.empty((0,), self._array.dtype) if source is None else source._array
     self._bump()
+    if before is not NO_EDGE and thread.grad:
+        edges = (before,) if source is None else (before, gradient_edge(source))
+        rebase(self, record(_set.row, [self, source], edges, (self._array,)))
     return self
+
+
+_set = op("set", lambda input, source=None: source, function=False, as_method=False, node="NotImplemented",
+          input=underivable("set_"))
 
 
 def broadcast_shapes(*shapes: Any) -> Any:

@@ -200,9 +200,31 @@ def _xlog(inner: Any) -> Any:
     return kernel
 
 
-xlogy = op("xlogy", _xlog(np.log), promote="float", inplace=True, numbers="both",
-           input=lambda grad, input, other: grad * where((input == 0) & (other <= 0), zeros_like(grad), log(other)),
-           other=lambda grad, input, other: grad * input / other)
+_xlogy = op("xlogy", _xlog(np.log), promote="float", inplace=True, function=False,
+            input=lambda grad, input, other: grad * where((input == 0) & (other <= 0), zeros_like(grad), log(other)),
+            other=lambda grad, input, other: grad * input / other)
+_xlogy_of_number = op("xlogy_of_number", _xlog(np.log), promote="float", function=False, numbers="both",
+                      node="XlogyBackward1", inputs=("other",), other=lambda grad, input, other: grad * input / other)
+_xlogy_number = op("xlogy_number", _xlog(np.log), promote="float", inplace=True, function=False, node="XlogyBackward2",
+                   inputs=("input",), input=lambda grad, input, other:
+                   grad * where((input == 0) if other <= 0 else (input != input), zeros_like(grad),
+                                zeros_like(grad) + float(np.log(np.float64(other)))))
+
+
+@composite()
+def xlogy(input: Any, other: Any) -> Any:
+    """input * log(other), and 0 where input is 0; one of them may be a number."""
+    if isinstance(input, (int, float)):
+        return _xlogy_of_number(input, other)
+    return (_xlogy_number if isinstance(other, (int, float)) else _xlogy)(input, other)
+
+
+@method()
+def xlogy_(self: Tensor, other: Any) -> Tensor:
+    """xlogy, in place."""
+    return (_xlogy_number if isinstance(other, (int, float)) else _xlogy).in_place(self, other)
+
+
 special_xlog1py = op("special_xlog1py", _xlog(np.log1p), promote="float", as_method=False, numbers="both",
                      input=lambda grad, input, other:
                      grad * where((input == 0) & (other <= -1), zeros_like(grad), log1p(other)),
@@ -347,9 +369,9 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
 # ---- angles, signs, replacement -----------------------------------------------------------------------------------
 
 deg2rad = op("deg2rad", in_float32(lambda input: input * np.asarray(math.pi / 180, input.dtype)), promote="float",
-             inplace=True, input=lambda grad: grad * (math.pi / 180))
+             node="Deg2RadBackward0", inplace=True, input=lambda grad: grad * (math.pi / 180))
 rad2deg = op("rad2deg", in_float32(lambda input: input * np.asarray(180 / math.pi, input.dtype)), promote="float",
-             inplace=True, input=lambda grad: grad * (180 / math.pi))
+             node="Rad2DegBackward0", inplace=True, input=lambda grad: grad * (180 / math.pi))
 signbit = op("signbit", lambda input: np.signbit(input) if input.dtype.kind in "fV" else
              np.zeros(input.shape, bool) if input.dtype.kind in "ub" else input < 0)
 isneginf = op("isneginf", lambda input: input == -np.inf if input.dtype.kind in "fV" else np.zeros(input.shape, bool))
@@ -408,6 +430,9 @@ def _addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
     if input.dtype.kind in "iub":
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
-            "division of tensor1 and tensor2."
+            "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
+            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) "
+            "for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / "
+            "tensor2), for all dtypes."
         )
     return input + (tensor1 / tensor2 if value == 1 else _scaled_by(value, tensor1) * tensor1 / tensor2)
