@@ -298,6 +298,19 @@ def test_collate_error_names_position_and_shapes():
         minitorch.utils.data.default_collate([([1, 2],), ([1],)])
 
 
+@pytest.mark.parametrize("numbers", [[2**63, 1], [-(2**63), 1], [-(2**63) - 1, 1]], ids=["large", "least", "less"])
+def test_collate_of_numbers_at_the_limit(numbers):
+    same(lambda t: t.utils.data.default_collate(numbers))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
+@pytest.mark.parametrize("numbers", [[1, 2], [1.0, 2.0]], ids=str)
+def test_collated_numbers_go_to_the_default_device(numbers):
+    for t in BOTH:
+        with t.device("cuda"), pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+            t.utils.data.default_collate(numbers)
+
+
 def test_collate_map_can_be_extended():
     class Graph:
         pass

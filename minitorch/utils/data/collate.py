@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import minitorch
-from minitorch import dtypes
+from minitorch import devices, dtypes
 from minitorch.tensor import Tensor, wrap
 
 # set by a worker process (worker.py): hands out arrays in the shared memory of the batch under way
@@ -151,14 +151,19 @@ def collate_numpy_scalar_fn(batch: Sequence, *, collate_fn_map: dict | None = No
     return minitorch.as_tensor(np.asarray(batch))
 
 
+def all_are(kind: type, batch: Sequence) -> bool:
+    """Whether NumPy may make the tensor of these numbers, at a fifth of as_tensor's price."""
+    return set(map(type, batch)) == {kind} and devices.get_default_device().type == "cpu"
+
+
 def collate_float_fn(batch: Sequence[float], *, collate_fn_map: dict | None = None) -> Tensor:
-    if set(map(type, batch)) == {float}:
+    if all_are(float, batch):
         return wrap(np.array(batch))
     return minitorch.as_tensor(batch, dtype=minitorch.float64)
 
 
 def collate_int_fn(batch: Sequence[int], *, collate_fn_map: dict | None = None) -> Tensor:
-    if set(map(type, batch)) == {int} and max(batch) <= LARGEST and min(batch) >= -LARGEST:
+    if all_are(int, batch) and max(batch) <= LARGEST and min(batch) >= -LARGEST:
         return wrap(np.array(batch, np.int64))
     return minitorch.as_tensor(batch)
 
