@@ -24,6 +24,10 @@ _index = op("index", kernels.index, function=False, as_method=False, lists=("ind
 _index_zeros = op("index_backward", kernels.index_zeros, function=False, node="IndexPutBackward0", lists=("indices",),
                   inputs=("grad",),
                   grad=lambda grad, indices: _index(grad, indices))
+# the commonest case, one index, goes the short way through the door
+_index_first = op("index_first", lambda input, index: kernels.index(input, [index]), function=False, as_method=False,
+                  inputs=("input",), node="IndexBackward0",
+                  input=lambda grad, input_shape, index: _index_zeros(grad, tuple(input_shape), [index]))
 _index_put = op("index_put_op", kernels.index_put, inplace=True, function=False, as_method=False,
                 node="IndexPutBackward0", inputs=("input", "values"), lists=("indices",), overlaps=True,
                 input=lambda grad, indices, accumulate: grad if accumulate else _cleared(grad, indices),
@@ -50,7 +54,7 @@ def _as_index(x: Any) -> Any:
 
 
 def _is_mask(index: Any) -> bool:
-    return index is not None and index.dtype in (bool, dtypes.bool_)
+    return index is not None and (index._array if isinstance(index, Tensor) else index).dtype.kind == "b"
 
 
 def _check_masks(indices: list, shape: tuple) -> list:
@@ -204,7 +208,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         return slice_(self, 0, start, max(stop, start), step)
     view, advanced = resolve(self, key)
     if advanced is not None:
-        return _index(view, advanced)
+        return _index(view, advanced) if len(advanced) > 1 else _index_first(view, advanced[0])
     return alias(self) if view is self else view
 
 
