@@ -46,10 +46,14 @@ def compiled(function, node):
     """The code object of the changed `node`, with the free variables of `function`."""
     free = function.__code__.co_freevars
     node = copy.deepcopy(node)
+    used = [ast.Name(name, ast.Load()) for name in free]  # the mutant may need fewer; its code must have them all
     if isinstance(node, ast.FunctionDef):
         node.decorator_list = []
+        node.body = [*map(ast.Expr, used), *node.body]
         body = [node, ast.Return(ast.Name(node.name, ast.Load()))]
     else:
+        if used:
+            node.body = ast.Subscript(ast.Tuple([*used, node.body], ast.Load()), ast.Constant(-1), ast.Load())
         body = [ast.Return(node)]
     parameters = ast.arguments(
         posonlyargs=[], args=[ast.arg(name) for name in free], kwonlyargs=[], kw_defaults=[], defaults=[]

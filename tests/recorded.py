@@ -115,7 +115,7 @@ def of_entry(name, limit):
         finish = sample.output_process_fn_grad
         public = op_db.entry_function(op)
         forms = {"": (op.op, lambda *args, **kwargs: op_db.run(op.op, args, kwargs, public))}
-        if index < 8:
+        if index < 8 and not sample.broadcasts_input:  # where some of torch's resize
             for words, (function, spelled) in op_db.variants_of(op).items():
                 if words == "in-place" and op.supports_inplace_autograd:
                     forms[words] = (
@@ -183,6 +183,8 @@ def _weights(gates, layers=1, directions=1, size=4, hidden=3):
 X, Y = (3, 4), (4, 3)
 # (name of what it is for, function of the framework and its tensors, shapes of these; a list of shapes makes a list)
 PROGRAMS = [
+    ("conj_physical", lambda T, x: T.conj_physical(x), X),
+    ("masked_select", lambda T, x: T.masked_select(x, _tensor(T, True)), ()),
     ("pow_base", lambda T, x: 2.5**x, X),
     ("pow_base", lambda T, x: T.pow(0.0, x.abs()), X),
     ("pow_base", lambda T, x: T.pow(1.5, x * 3), X),

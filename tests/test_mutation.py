@@ -53,7 +53,8 @@ def made_of(function):
     names = dict.fromkeys(name for code in codes for name in code.co_names)
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     for helper in [*(function.__globals__.get(name) for name in names), *cells]:
-        if inspect.isfunction(helper) and helper.__module__.startswith("minitorch.ops") and helper not in OPERATORS:
+        of_operators = inspect.isfunction(helper) and helper.__module__.startswith("minitorch.ops")
+        if of_operators and helper not in OPERATORS and helper.__name__ not in ("zeros", "zeros_like"):
             found.append(helper)
     return found
 
@@ -91,9 +92,9 @@ def samples():
     watched = {same[0].__code__ for functions in formulas().values() for same, _ in functions}
     found = {}
 
-    def take(samples):
+    def take(samples, first=0):
         for number, sample in enumerate(samples):
-            sample.number = number
+            sample.number = number + first
             with recorded.Calls(watched) as seen:
                 wrong = sample.noticed()
             if wrong is None:
@@ -103,7 +104,7 @@ def samples():
                 faults.append((sample.name, sample.label, wrong))
 
     with np.errstate(all="ignore"), op_db.quietly():
-        take(recorded.programs())
+        take(recorded.programs(), -1000)  # to be tried before the entries'
         for name in sorted(test_op_db.WHOLE):
             take(recorded.of_entry(name, LIMIT))
     return found
