@@ -449,6 +449,17 @@ def _special(row: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
         thread.modes = modes
 
 
+def _into(out: Any, row: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
+    """The result of a call, in `out`. Autocast leaves such calls alone."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return write_out(out, function(*args, **kwargs), row.name, row, args)
+
+    if door.special and thread.modes:
+        return _special(_Composite(row.name, None), call, args, kwargs)
+    return call(*args, **kwargs)
+
+
 def _general(row: Row) -> Callable:
     count = len(row.parameters)
 
@@ -456,7 +467,7 @@ def _general(row: Row) -> Callable:
         if kwargs and "out" in kwargs:
             out = kwargs.pop("out")
             if out is not None:
-                return write_out(out, call(*args, **kwargs), row.name, row, args)
+                return _into(out, row, call, args, kwargs)
         if door.special and thread.modes:
             return _special(row, call, args, kwargs)
         if kwargs or len(args) != count:
@@ -655,7 +666,7 @@ def composite(
             if kwargs and "out" in kwargs:
                 out = kwargs.pop("out")
                 if out is not None:
-                    return write_out(out, call(*args, **kwargs), name, row, args)
+                    return _into(out, row, call, args, kwargs)
             if door.special and thread.modes and row.autocast:
                 return _special(row, call, args, kwargs)
             if kwargs:

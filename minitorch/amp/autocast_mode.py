@@ -1,9 +1,9 @@
 """autocast: a dispatch mode that casts what operators are given (torch/amp/autocast_mode.py, aten/autocast_mode.h).
 
 The operator table's `autocast` column says how: "lower" (matrix products and convolutions: in the chosen low precision),
-"fp32" (losses and the like: in float32), "fp32_cpu" and "fp32_cuda" (so on one of them only), "widest" (in
-the widest type among the inputs),
-"banned" (refused on a GPU; float32 on the CPU). Operators without an entry run in whatever type they are given.
+"fp32" (losses and the like: in float32), "fp32_cpu" and "fp32_cuda" (so on one of them only), "widest" (in float32 if one
+of the inputs is, else in the low precision), "banned" (refused on a GPU; float32 on the CPU), "apart" (in the type it is
+given, although it is made of operators that are listed). Operators without an entry run in whatever type they are given.
 """
 
 import functools
@@ -60,7 +60,12 @@ class _Autocast:
             return dtypes.float32
         if policy == "widest":
             found = [t.dtype for t in _tensors((args, tuple(kwargs.values()))) if self.eligible(t)]
-            return functools.reduce(dtypes.promote_types, found) if found else None
+            for dtype in found:
+                if dtype is dtypes.float32:
+                    return dtype
+                if dtype is not self.dtype:  # the other half precision
+                    raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
+            return self.dtype
         return None
 
     def eligible(self, t: Tensor) -> bool:

@@ -242,7 +242,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     return stack([masked_select(grid, chosen) for grid in meshgrid(*[input] * r, indexing="ij")], 1)
 
 
-@composite(as_method=False)
+@composite(as_method=False, autocast="apart")
 def block_diag(*tensors: Any) -> Any:
     """The matrices along the diagonal of a larger one."""
     xs = [reshape(x, (1, -1)) if x.ndim < 2 else x for x in _listed(tensors)]
@@ -432,7 +432,7 @@ dist = op("dist", _dist, promote=("input", "other"),
           other=lambda grad, input, other, p, result: -_dist_slope(grad, input, other, p, result))
 
 
-@composite(as_method=False)
+@composite(as_method=False, autocast="apart")
 def cross(input: Any, other: Any, dim: int | None = None) -> Any:
     """The vector product along dim (the first of size 3, where none is named)."""
     a, b = broadcast_tensors(input, other) if input.shape != other.shape else (input, other)

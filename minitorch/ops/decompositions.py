@@ -476,13 +476,13 @@ def pinverse(input: Any, rcond: float = 1e-15) -> Any:
     return linalg_pinv(input, rtol=rcond)
 
 
-@composite(as_method=False)
+@composite(as_method=False, autocast="lower")
 def linalg_vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
     """The sum of products along dim."""
     return sum(x * y, dim)
 
 
-@composite(as_method=False)
+@composite(as_method=False, autocast="apart")
 def linalg_cross(input: Any, other: Any, *, dim: int = -1) -> Any:
     """The vector product along dim."""
     if input.ndim != other.ndim:

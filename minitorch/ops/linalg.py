@@ -191,10 +191,9 @@ dot = op("dot", _dot_kernel,
          tensor=lambda grad, input: grad * input)
 
 
-@composite()
-def vdot(input: Any, other: Any) -> Any:
-    """dot (there are no complex numbers to conjugate)."""
-    return dot(input, other)
+vdot = op("vdot", lambda input, other: _dot_kernel(input, other), doc="dot (there are no complex numbers to conjugate).",
+          input=lambda grad, other: grad * other,
+          other=lambda grad, input: grad * input)
 
 
 @composite()
@@ -323,6 +322,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
             )
     rest_a = [d for d in range(a.ndim) if d not in left]
     rest_b = [d for d in range(b.ndim) if d not in right]
+    if not rest_a and not rest_b:
+        return sum(mul(_permute(a, tuple(left)), _permute(b, tuple(right))))
     inner_size = _count([a.shape[d] for d in left])
     x = reshape(_permute(a, tuple(rest_a + left)), (_count([a.shape[d] for d in rest_a]), inner_size))
     y = reshape(_permute(b, tuple(right + rest_b)), (inner_size, _count([b.shape[d] for d in rest_b])))

@@ -140,7 +140,7 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
 _linear_in_modes = composite(function=False, as_method=False, autocast="lower")(linear)
 
 
-@composite(as_method=False)
+@composite(as_method=False, autocast="apart")
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """`x1^T W_k x2 + b_k` for each output k: input1 (..., in1), input2 (..., in2), weight (out, in1, in2)."""
     if input1.dim() != input2.dim():

@@ -16,8 +16,12 @@ adjoint = op("resample_adjoint", kernels.adjoint, function=False,
              grad=lambda cotangent, taps: resample(cotangent, taps))
 
 
+_IN_FLOAT32 = {"reflect_pad1d", "reflect_pad2d", "replicate_pad1d", "replicate_pad2d", "replicate_pad3d"}  # autocast's
+
+
 def _resample(name: str, node: str, slope: Any) -> Any:
-    return op(name, kernels.apply, function=False, node=node, input=slope)
+    autocast = "fp32_cpu" if name in _IN_FLOAT32 else None
+    return op(name, kernels.apply, function=False, node=node, autocast=autocast, input=slope)
 
 
 _OF_SHAPE = lambda grad, taps, input_shape: adjoint(grad, taps, input_shape)

@@ -31,7 +31,7 @@ def _gather_row(nd: int) -> Any:
 
 def _max_row(name: str, nd: int, kernel: Any, node: str, **results: tuple) -> Any:
     return op(name, _for(nd, kernel), function=False, node=node, **(results or _WITH_INDICES),
-              autocast="fp32_cpu" if nd == 3 or "fractional" in name else None,
+              autocast="fp32_cpu" if name == "adaptive_max_pool3d" or "fractional" in name else None,
               input=lambda grad, input, indices: _scatter[nd](grad, indices, input.shape))
 
 

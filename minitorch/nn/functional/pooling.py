@@ -20,7 +20,7 @@ in_float32_on_the_cpu = composite(function=False, as_method=False, autocast="fp3
 
 def _max_pool(nd):
     row = {1: ops.max_pool1d_with_indices, **ops.max_pool}[nd]
-    values = {1: ops.max_pool1d, 2: ops.max_pool2d, 3: ops.max_pool3d}[nd]
+    values = {1: ops.max_pool1d, 2: ops.max_pool2d, 3: in_float32_on_the_cpu(ops.max_pool3d)}[nd]
 
     def with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         return row(input, kernel_size, stride, padding, dilation, ceil_mode)
