@@ -436,8 +436,15 @@ isnan = op("isnan", kernels.isnan)
 isinf = op("isinf", kernels.isinf)
 isfinite = op("isfinite", kernels.isfinite)
 
-conj_physical = op("conj_physical", lambda input: input.copy("K"), node="ConjPhysicalBackward0", input=lambda grad: grad,
-                   inplace={"node": "ConjPhysicalBackward1"})
+_conj_in_place = op("conj_physical", lambda input: input, function=False, as_method=False, inplace=True,
+                    node="ConjPhysicalBackward1", input=lambda grad: grad)
+method("conj_physical_")(_conj_in_place.in_place)
+
+
+@composite()
+def conj_physical(input: Any) -> Any:
+    """The tensor itself: there are no complex numbers."""
+    return input
 
 # ---- choice -------------------------------------------------------------------------------------------------------
 

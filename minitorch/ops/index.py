@@ -394,14 +394,19 @@ def _place(grad: Any, indices: Any, shape: Any, dim: int, keepdim: bool = True) 
     return scatter_into_zeros(grad, dim, indices, tuple(shape))
 
 
-_sort = op("sort", kernels.sort, function=False, as_method=False, returns=("values", "indices"),
-           input=lambda grad, indices, input_shape, dim: _place(grad, indices, input_shape, dim))
+def _sorted(name: str, node: str) -> Any:
+    return op(name, kernels.sort, function=False, as_method=False, returns=("values", "indices"), node=node,
+              input=lambda grad, indices, input_shape, dim: _place(grad, indices, input_shape, dim))
+
+
+_sort, _sort_stable = _sorted("sort", "SortBackward0"), _sorted("sort_stable", "SortBackward1")
+_sort_stable.row.tuple_type = _sort.row.tuple_type
 
 
 @composite()
-def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool | None = None) -> Any:
     """(values, indices) in order along dim; NaN counts as the largest."""
-    return _sort(input, dim, descending, stable)
+    return (_sort if stable is None else _sort_stable)(input, dim, descending, bool(stable))
 
 
 @composite()
@@ -415,7 +420,8 @@ topk = op("topk", kernels.topk, returns=("values", "indices"),
 kthvalue = op("kthvalue", kernels.kthvalue, returns=("values", "indices"),
               input=lambda grad, indices, input_shape, dim, keepdim:
               _place(grad, indices, input_shape, dim, keepdim))
-_median_dim = op("median", kernels.median, function=False, as_method=False, returns=("values", "indices"),
+_median_dim = op("median", kernels.median, node="MedianBackward1", function=False, as_method=False,
+                 returns=("values", "indices"),
                  input=lambda grad, indices, input_shape, dim, keepdim:
                  _place(grad, indices, input_shape, dim, keepdim))
 _median_all = op("median_all", lambda input: kernels.median(input.reshape(-1))[0], function=False,

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.grad_mode import no_grad
 from ..dispatch import composite
 from ..tensor import wrap
 from .nn_common import refuse
@@ -23,8 +24,12 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """`x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))` along `dim`."""
     if not (x1.is_floating_point() or x2.is_floating_point()):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x1.dtype}")
-    x1, x2 = broadcast_tensors(x1, x2)
-    n1, n2 = norm(x1, 2, dim, True).clamp_min(eps), norm(x2, 2, dim, True).clamp_min(eps)
+    if x1.shape != x2.shape:
+        x1, x2 = broadcast_tensors(x1, x2)
+    n1, n2 = norm(x1, 2, dim, True).clone(), norm(x2, 2, dim, True).clone()
+    with no_grad():  # as torch: the bound keeps the quotients finite, but the norms' gradients know nothing of it
+        n1.clamp_min_(eps)
+        n2.clamp_min_(eps)
     return ((x1 / n1) * (x2 / n2)).sum(dim)
 
 

@@ -401,7 +401,7 @@ def _reversed(self: Tensor) -> Tensor:
 
 
 Tensor.T = property(_reversed, doc="The dimensions in reverse order.")  # type: ignore[attr-defined]
-Tensor.H = property(_reversed, doc="A matrix transposed.")  # type: ignore[attr-defined]
+Tensor.H = property(lambda self: transpose(self, 0, 1) if self.ndim == 2 else _reversed(self), doc="A matrix transposed.")  # type: ignore[attr-defined]
 Tensor.real = property(lambda self: self, doc="The tensor itself: there are no complex dtypes.")  # type: ignore[attr-defined]
 
 

@@ -149,7 +149,7 @@ mvlgamma = op("mvlgamma", _mvlgamma, promote=("input",), to_float=True, inplace=
 
 
 i0 = _unary("i0", "i0", lambda grad, input: grad * special_i1(input), inplace=True)
-special_i0e = _unary("special_i0e", "i0e",
+special_i0e = _unary("special_i0e", "i0e", node="SpecialI0EBackward0", slope=
                      lambda grad, input, result: grad * (special_i1e(input) - sgn(input) * result))
 
 
@@ -166,7 +166,7 @@ def _i1e_slope(grad: Any, input: Any, result: Any) -> Any:
 
 
 special_i1 = _unary("special_i1", "i1", _i1_slope)
-special_i1e = _unary("special_i1e", "i1e", _i1e_slope)
+special_i1e = _unary("special_i1e", "i1e", _i1e_slope, node="SpecialI1EBackward0")
 # without a derivative, as in torch
 for _name, _scipy_name in {
     "bessel_j0": "j0", "bessel_j1": "j1", "bessel_y0": "y0", "bessel_y1": "y1", "modified_bessel_i0": "i0",
@@ -226,6 +226,7 @@ def xlogy_(self: Tensor, other: Any) -> Tensor:
 
 
 special_xlog1py = op("special_xlog1py", _xlog(np.log1p), promote="float", as_method=False, numbers="both",
+                     node="SpecialXlog1PyBackward0",
                      input=lambda grad, input, other:
                      grad * where((input == 0) & (other <= -1), zeros_like(grad), log1p(other)),
                      other=lambda grad, input, other: grad * input / (other + 1))
@@ -304,8 +305,8 @@ sinc = op("sinc", in_float32(lambda input: np.sinc(input).astype(input.dtype)), 
 # ---- two numbers --------------------------------------------------------------------------------------------------
 
 hypot = op("hypot", np.hypot, promote=True, inplace=True, numbers="none",
-           input=lambda grad, input, result: grad * where(result == 0, zeros_like(result), input / result),
-           other=lambda grad, other, result: grad * where(result == 0, zeros_like(result), other / result))
+           input=lambda grad, input, result: grad * (input / result),
+           other=lambda grad, other, result: grad * (other / result))
 
 
 def _copysign_slope(grad: Any, input: Any, result: Any) -> Any:
