@@ -82,7 +82,7 @@ def var(input, dim=None, correction=1, keepdim=False):
         count *= x.shape[d]
     deviation = x - sum_over(x, where, True) / x.dtype.type(count)
     total = sum_over(np.square(deviation), where, keepdim)
-    freedom = max(count - correction, 0)
+    freedom = max(count - correction, 0) if count else np.nan
     return np.asarray(np.divide(total, np.asarray(freedom, x.dtype))).astype(input.dtype, copy=False)
 
 
