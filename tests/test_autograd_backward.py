@@ -280,6 +280,70 @@ r = T.is_grad_enabled(), T.is_inference_mode_enabled()
 a = x.nonzero() | r = a
 """)  # noqa: E501
 
+# what becomes of a gradient that never arrives; `N` gives none
+UNDEFINED = programs("""
+N(x * 2).sum().backward()
+N(x).sum().backward()
+N(x.exp()).sum().backward()
+(N(x) + x).sum().backward()
+(N(x) + y).sum().backward()
+N(x * y).sum().backward()
+N(F.linear(x, m.t())).sum().backward()
+N(x.softmax(1)).sum().backward()
+N(x.view(12)).sum().backward()
+N(x[0]).sum().backward()
+N(x.clone()).sum().backward()
+N(T.cat([x, x])).sum().backward()
+N(T.where(c > .5, x, y)).sum().backward()
+N(F.layer_norm(x, (4,))).sum().backward()
+N(F.conv1d(v, v)).sum().backward()
+N(x @ m).sum().backward()
+N(x.sum()).backward()
+x.grad = c.clone() | N(x * 2).sum().backward()
+r = T.autograd.grad(N(x * 2).sum(), x, allow_unused=True)
+r = T.autograd.grad(N(x * 2).sum(), x)
+r = T.autograd.grad(N(x * 2).sum(), x, materialize_grads=True)
+r = T.autograd.grad(N(x * 2).sum() + y.sum(), [x, y], allow_unused=True)
+r = T.autograd.grad(N(x * 2).sum(), x, allow_unused=True, create_graph=True)
+r = [] | a = x * 2 | a.register_hook(r.append) | N(a).sum().backward()
+r = [] | a = x * 2 | a.grad_fn.register_prehook(r.append) | a.grad_fn.register_hook(lambda i, o: r.append((i, o))) | N(a).sum().backward()
+a = x * 2 | a.retain_grad() | N(a).sum().backward() | r = a.grad
+r = [] | x.register_hook(r.append) | N(x).sum().backward()
+r = [] | x.register_post_accumulate_grad_hook(lambda t: r.append(t.grad)) | N(x).sum().backward()
+a = x * 2 | a.add_(N(y)) | a.sum().backward()
+a = x * 2 | a[0] = N(y) | a.sum().backward()
+a = x * 2 | a[0].mul_(N(y)) | a.sum().backward()
+a = N(x * 2) | a[0] = y | a.sum().backward()
+r = [] | a = x.sort(1) | a[0].grad_fn.register_prehook(r.append) | a[0].sum().backward()
+r = [] | a = x.topk(2) | a[0].grad_fn.register_prehook(r.append) | a[0].sum().backward()
+a = T.var_mean(x, 1) | a[1].sum().backward()
+a = T.std_mean(x, 1) | a[0].sum().backward()
+a = T.aminmax(x, dim=1) | a[0].sum().backward()
+a = T.aminmax(x, dim=1) | (a[0] + 2 * a[1]).sum().backward()
+a = x.cummax(1) | a[0].sum().backward()
+a = x.split(1) | a[1].sum().backward()
+a = x.chunk(2, 1) | (a[1] * 2).sum().backward()
+a = x.unbind(1) | (a[0] + a[3]).sum().backward()
+a = N(x.unbind()[0]) + x.unbind()[1] | a.sum().backward()
+a = T.stack([N(x), x]) | a.sum().backward()
+a = T.meshgrid(y, y, indexing='ij') | a[0].sum().backward()
+a = F.max_pool1d(v, 2, return_indices=True) | a[0].sum().backward()
+""")  # noqa: E501
+
+N = """
+class NoGradient(Function):
+    @staticmethod
+    def forward(ctx, a): return a * 1
+    @staticmethod
+    def backward(ctx, g): return None
+N = NoGradient.apply
+"""
+
+
+@pytest.mark.parametrize("code", UNDEFINED)
+def test_undefined_gradients(code):
+    check(N + code)
+
 
 @pytest.mark.parametrize("code", ARGUMENTS)
 def test_arguments(code):

@@ -38,8 +38,8 @@ def remember(node: Any) -> None:
     while len(stack) > 1 and stack[-1].filename.startswith(_MACHINERY):
         stack.pop()
     node.metadata["traceback_"] = stack.format()
-    if thread.walk is not None and thread.walk.running is not None:
-        node.metadata["parent_"] = thread.walk.running
+    if thread.running is not None:
+        node.metadata["parent_"] = thread.running
 
 
 def explain(node: Any) -> None:

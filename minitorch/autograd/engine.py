@@ -36,8 +36,9 @@ def run(
     summed: set = set()  # buffers that hold a sum made here, which may be added to in place
     ready: list = []
     tie = itertools.count().__next__
-    state, outer_walk = thread.grad, thread.walk
-    thread.grad, thread.walk = create_graph, Walk(dependencies, needed)
+    walk = (_next_walk(), dependencies, needed)
+    state = thread.grad
+    thread.grad = create_graph
     try:
         # The roots' gradients arrive like those of any node: as the results of a call whose edges are the roots.
         node: Any = None
@@ -104,7 +105,7 @@ def run(
                 if captures is not None and not accumulate and needed[node] is True:  # type: ignore[index]
                     _capture(node, grads, captures, captured)  # before the hooks, as torch
                 if node.tensor_hooks or node.retained:
-                    _run_tensor_hooks(node, grads, create_graph)
+                    _run_tensor_hooks(node, grads, create_graph, walk)
                 if captures is not None and needed[node] is CAPTURE_ONLY and not (accumulate and leaf):  # type: ignore[index]
                     _capture(node, grads, captures, captured)
                     continue
@@ -123,7 +124,7 @@ def run(
             edges = node.next_functions
             wanted = None if needed is None else [e[0] is not None and bool(needed[e[0]]) for e in edges]
             if create_graph and anomaly.enabled:
-                thread.walk.running = node
+                thread.running = node
             try:
                 results = node.apply(grads, create_graph, wanted)
             except Exception:
@@ -138,20 +139,12 @@ def run(
                 anomaly.check_nan(node, results)
             grads = None  # type: ignore[assignment]
     finally:
-        thread.grad, thread.walk = state, outer_walk
+        thread.grad = state
+        if create_graph:
+            thread.running = None
 
 
-class Walk:
-    """What hooks can ask about the pass that is going on in their thread."""
-
-    __slots__ = ("dependencies", "needed", "running", "__weakref__")
-
-    def __init__(self, dependencies: dict, needed: dict | None):
-        self.dependencies, self.needed = dependencies, needed
-        self.running: Node | None = None  # for anomaly detection, where a graph is made
-
-    def reaches(self, node: Node) -> bool:
-        return node in self.dependencies and (self.needed is None or bool(self.needed[node]))
+_next_walk = itertools.count().__next__
 
 
 def _count_dependencies(roots: list) -> tuple[dict, list]:
@@ -243,14 +236,18 @@ def _capture(node: Node, grads: list, captures: dict, captured: dict) -> None:
         captured[node, number] = wrap(g) if isinstance(g, np.ndarray) else g
 
 
-def _run_tensor_hooks(node: Node, grads: list, create_graph: bool) -> None:
+def _run_tensor_hooks(node: Node, grads: list, create_graph: bool, walk: tuple) -> None:
     """The hooks of the node's outputs, each of which sees what the one before it returned; then `retain_grad`."""
-    for number, hooks in (node.tensor_hooks or {}).items():
-        for hook in list(hooks.values()):
-            given = _to_hook(grads[number], create_graph)
-            returned = hook(given)
-            if returned is not None:
-                grads[number] = _from_hook(same_kind(returned, given, hook), create_graph)
+    outer, thread.walk = thread.walk, walk
+    try:
+        for number, hooks in (node.tensor_hooks or {}).items():
+            for hook in list(hooks.values()):
+                given = _to_hook(grads[number], create_graph)
+                returned = hook(given)
+                if returned is not None:
+                    grads[number] = _from_hook(same_kind(returned, given, hook), create_graph)
+    finally:
+        thread.walk = outer
     for number, reference in (node.retained or {}).items():
         tensor, grad = reference(), grads[number]
         if tensor is not None and grad is not None:

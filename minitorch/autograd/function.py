@@ -33,6 +33,7 @@ class FunctionCtx(Node):
     _tensor_positions: tuple = ()
     _argument_count = 0
     _freed = False
+    restricted = False  # is the pass that runs `backward` one for certain inputs only?
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for `backward`, where `ctx.saved_tensors` gives them back."""
@@ -102,6 +103,7 @@ class FunctionCtx(Node):
     def apply(self, grads: list, differentiable: bool, wanted: Any = None) -> list:  # type: ignore[override]
         if self._freed and self._to_save_count:
             raise RuntimeError(FREED_MESSAGE)
+        self.restricted = wanted is not None
         given = []
         for grad, (shape, dtype) in zip(grads, self.outputs, strict=True):
             if grad is None and self.materialize_grads and dtype is not None:

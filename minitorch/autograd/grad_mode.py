@@ -18,7 +18,8 @@ class ThreadState(threading.local):
     grad = True  # are operations recorded?
     inference = False
     modes: tuple = ()  # dispatch modes, innermost last (see dispatch.py)
-    walk: Any = None  # the backward pass that this thread is in (see engine.py)
+    walk: Any = None  # the backward pass that calls a hook: (its number, all nodes it meets, those it needs or None)
+    running: Any = None  # the node whose backward is being recorded, for anomaly detection
 
     def __init__(self) -> None:
         # Infinities and NaNs are values to torch, not warnings; NumPy keeps this setting per thread.

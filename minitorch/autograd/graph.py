@@ -380,10 +380,10 @@ class AccumulateGrad(Node):
         """Add the gradient in `box` (taken out of it, so that its references can be counted)."""
         grad = box.pop()
         variable = self.variable
-        if grad is None:
-            return
         before = variable._grad
-        if differentiable:
+        if grad is None:
+            pass
+        elif differentiable:
             if before is not None:
                 variable._grad = before + grad
             else:
@@ -406,15 +406,14 @@ class AccumulateGrad(Node):
                 variable._grad = wrap(grad)
         else:
             array = before._array
-            if array.dtype == grad.dtype and 0 not in array.strides:
+            if array.strides == variable._array.strides and array.dtype == grad.dtype:
                 np.add(array, grad, out=array)
             else:
                 from ..dispatch import write
 
                 write(array, array + grad)
-            before._bump()
-            if array.strides != variable._array.strides:
                 _check_layout(array, variable._array)
+            before._bump()
         after = variable._post_accumulate_hooks
         if after:
             for hook in list(after.values()):

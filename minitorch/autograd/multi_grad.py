@@ -2,7 +2,6 @@
 
 import functools
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,13 +36,14 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     lock = threading.Lock()
     if mode == "any":
-        met: weakref.WeakSet = weakref.WeakSet()  # the passes in which fn has been called
+        met: set = set()  # the passes in which fn has been called
 
         @functools.wraps(fn)
         def first(grad: Any) -> None:
+            number = thread.walk[0]
             with lock:
-                before = thread.walk in met
-                met.add(thread.walk)
+                before = number in met
+                met.add(number)
             if not before:
                 fn(grad)
 
@@ -52,18 +52,19 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
     if not all(t.requires_grad for t in tensors):
         raise AssertionError("Expected gradient function to be set")
     nodes = [gradient_edge(t)[0] for t in tensors]
-    waiting: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {pass: [gradients to come, gradients]}
+    waiting: dict = {}  # {pass: [number of gradients to come, gradients]}
 
     def arrived(position: int, grad: Any) -> None:
-        walk = thread.walk
+        number, met, needed = thread.walk
         with lock:
-            if walk not in waiting:
-                waiting[walk] = [sum(walk.reaches(node) for node in nodes), [None] * len(nodes)]
-            state = waiting[walk]
+            if number not in waiting:
+                reached = [node in met and (needed is None or bool(needed[node])) for node in nodes]
+                waiting[number] = [sum(reached), [None] * len(nodes)]
+            state = waiting[number]
             state[0] -= 1
             state[1][position] = grad
         if state[0] == 0:
-            del waiting[walk]
+            del waiting[number]
             fn(state[1])
 
     return MultiHandle(tuple([t.register_hook(functools.partial(arrived, i)) for i, t in enumerate(tensors)]))
