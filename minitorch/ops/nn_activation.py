@@ -103,8 +103,18 @@ leaky_relu = op("leaky_relu", floating(piecewise.leaky_relu), function=False,
                          _leaky_slope_of_result(grad, result, negative_slope)},
                 input=lambda grad, input, negative_slope: where(input > 0, grad, grad * negative_slope))
 prelu_kernel = op("prelu_kernel", floating(piecewise.prelu), function=False,
-                  input=lambda grad, input, weight: where(input > 0, grad, grad * weight),
-                  weight=lambda grad, input: where(input > 0, zeros_like(grad), grad * input))
+                  input=lambda grad, input, weight: _prelu_slope(grad, input, weight),
+                  weight=lambda grad, input: where(input >= 0, zeros_like(grad), grad * input))
+
+
+def _prelu_slope(grad: Any, input: Any, weight: Any) -> Any:
+    """The first derivative takes the zeros of input for negative; torch's second takes them for positive."""
+    slope = where(input > 0, grad, grad * weight)
+    if isinstance(weight, Tensor):
+        slope = where(input == 0, grad + (grad * weight - grad).detach(), slope)
+    return slope
+
+
 hardshrink = op("hardshrink", floating(piecewise.hardshrink),
                 input=lambda grad, input, lambd: _shrunk(grad, input, lambd))
 softshrink = op("softshrink", floating(piecewise.softshrink), function=False,
