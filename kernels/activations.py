@@ -72,11 +72,11 @@ def _keep_positive(grad, result, threshold=0.0):
     return keep(~(result <= threshold), grad)
 
 
-def threshold_backward(grad, result, threshold=0.0):
-    """`g` where `result > threshold`, else 0: relu's backward pass, where the kink at 0 gives 0."""
+def threshold_backward(grad, output, threshold=0.0):
+    """`g` where `output > threshold`, else 0: relu's backward pass, where the kink at 0 gives 0 and nan all of `g`."""
     if grad.dtype.itemsize < 4:
-        return _keep_positive(grad, result, threshold)
-    return _threshold_backward(grad, result, threshold)
+        return _keep_positive(grad, output, threshold)
+    return _threshold_backward(grad, output, threshold)
 
 
 @elementwise

@@ -77,6 +77,8 @@ def pow(input, exponent):
             return input * input * input
         if exponent == 0.5 and input.dtype.kind not in "iu":
             return np.sqrt(input)
+        if exponent == -0.5 and input.dtype.kind not in "iu":
+            return rsqrt(input)
     if is_half(input):  # NumPy takes a number beside a bfloat16 for a float32
         return narrow(np.power(widen(input), widen(exponent)), input.dtype)
     return np.power(input, exponent)
@@ -108,10 +110,6 @@ def relu(input):
 def threshold_backward(grad, result, threshold):
     """grad where the forward result exceeded the threshold, else 0."""
     return np.where(result <= threshold, np.asarray(0, grad.dtype), grad)
-
-
-def relu_backward(grad, output):
-    return np.multiply(grad, output > 0) if grad.dtype.kind == "f" else np.where(output > 0, grad, np.zeros_like(grad))
 
 
 def sign(input):

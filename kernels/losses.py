@@ -76,12 +76,17 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="me
     (C,)."""
     x, y = (input, target) if input.ndim == 2 else (input.reshape(1, -1), target.reshape(1))
     rows = np.arange(len(y))
-    z = np.maximum(margin - x[rows, y][:, None] + x, 0) ** p
+    z = _positive_part(margin - x[rows, y][:, None] + x) ** p
     if weight is not None:
         z = z * weight[y][:, None]
     z[rows, y] = 0
     losses = (z.sum(1) / x.shape[1]).astype(input.dtype, copy=False)
     return reduced(losses if input.ndim == 2 else losses.reshape(()), reduction)
+
+
+def _positive_part(z):
+    """max(0, z), which of nan is 0 here."""
+    return np.where(z > 0, z, np.zeros_like(z))
 
 
 def label_sets(target):
@@ -101,6 +106,7 @@ def multilabel_margin_loss(input, target, reduction="mean"):
     x, t = np.atleast_2d(input), np.atleast_2d(target)
     member, listed = label_sets(t)
     scores = np.take_along_axis(x, np.where(listed, t, 0), 1)
-    z = np.maximum(1 - scores[:, :, None] + x[:, None, :], 0) * (listed[:, :, None] & ~member[:, None, :])
+    z = _positive_part(1 - scores[:, :, None] + x[:, None, :])
+    z[~(listed[:, :, None] & ~member[:, None, :])] = 0
     losses = (z.sum((1, 2)) / max(x.shape[1], 1)).astype(input.dtype, copy=False)
     return reduced(losses if input.ndim == 2 else losses.reshape(()), reduction)

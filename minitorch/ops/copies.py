@@ -197,9 +197,9 @@ def _to_kernel(input, dtype, device=None, copy=False):
 
 
 def _float_to_integer(array: Any, target: Any) -> Any:
-    """As C on this platform: through int64 for the narrow kinds, so that values wrap around."""
-    wide = array.astype(np.int32 if target.itemsize < 4 else np.int64) if target.itemsize < 8 else None
-    return array.astype(target) if wide is None else wide.astype(target)
+    """As C on this platform: through int32 for the narrower kinds, so that values wrap around. What int32 or int64
+    can't hold becomes its lowest number."""
+    return array.astype(np.int32).astype(target, copy=False) if target.itemsize <= 4 else array.astype(target)
 
 
 _to_copy = op("to_copy", _to_kernel, function=False, node="ToCopyBackward0", input=lambda grad: grad)

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..dispatch import Tensor, composite, either, ndarray, op
 from ..kernels import elementwise as kernels
+from ..kernels.activations import threshold_backward
 from ..kernels.half import in_float32
 from ..tensor import method
 from .nn_common import floating, integral, not_implemented, underivable
@@ -256,14 +257,16 @@ def special_round(input: Any, *, decimals: int = 0) -> Any:
 
 frac = op("frac", kernels.frac, inplace=True, input=lambda grad: grad)
 relu = op("relu", kernels.relu, inplace=True, input=lambda grad, result: relu_backward(grad, result))
-relu_backward = op("relu_backward", kernels.relu_backward, function=False, node="ThresholdBackwardBackward0",
-                   grad=lambda cotangent, output: relu_backward(cotangent, output))
+# The derivative by the result exists, and is zero; where the result is nan the gradient passes
+relu_backward = op("relu_backward", threshold_backward, function=False, node="ThresholdBackwardBackward0",
+                   grad=lambda cotangent, output, threshold: relu_backward(cotangent, output, threshold),
+                   output=lambda cotangent: zeros_like(cotangent))
 maximum = op("maximum", np.maximum, numbers="none", promote=True,
-             input=lambda grad, input, other: grad * _larger_share(input, other),
-             other=lambda grad, input, other: grad * _larger_share(other, input))
+             input=lambda grad, input, other: _larger_share(grad, input, other),
+             other=lambda grad, input, other: _larger_share(grad, other, input))
 minimum = op("minimum", np.minimum, numbers="none", promote=True,
-             input=lambda grad, input, other: grad * _larger_share(other, input),
-             other=lambda grad, input, other: grad * _larger_share(input, other))
+             input=lambda grad, input, other: _larger_share(grad, other, input),
+             other=lambda grad, input, other: _larger_share(grad, input, other))
 fmax = op("fmax", np.fmax, numbers="none", promote=True,
           input=lambda grad, input, other: where((input >= other) | isnan(other), grad, zeros_like(grad)),
           other=lambda grad, input, other: where((input >= other) | isnan(other), zeros_like(grad), grad))
@@ -272,9 +275,9 @@ fmin = op("fmin", np.fmin, numbers="none", promote=True,
           other=lambda grad, input, other: where((input <= other) | isnan(other), zeros_like(grad), grad))
 
 
-def _larger_share(a: Any, b: Any) -> Any:
-    """1 where a > b, 1/2 where they tie, else 0."""
-    return (cast_like(a > b, a) + cast_like(a >= b, a)) * 0.5
+def _larger_share(grad: Any, a: Any, b: Any) -> Any:
+    """Nothing where a < b, half where they tie, else all of it (also beside a nan)."""
+    return where(a < b, zeros_like(grad), where(a == b, grad * 0.5, grad))
 
 
 def _within(grad: Any, input: Any, min: Any, max: Any) -> Any:
@@ -284,7 +287,7 @@ def _within(grad: Any, input: Any, min: Any, max: Any) -> Any:
     if max is not None:
         below = input <= max
         inside = below if inside is None else inside & below
-    return where(inside | isnan(input), grad, zeros_like(grad))
+    return where(inside, grad, zeros_like(grad))
 
 
 _clamp_number = op("clamp_scalar", kernels.clamp, promote=("input", "min", "max"), node="ClampBackward1", inplace=True,
@@ -320,17 +323,16 @@ def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return (_clamp_tensor if tensors else _clamp_number).in_place(self, min, max)
 
 
-def _one_sided(side: str, beyond: Any, tensor_kernel: Any) -> Any:
+def _one_sided(side: str, within: Any, beyond: Any, tensor_kernel: Any) -> Any:
     """clamp_min or clamp_max: rows for a number and for a tensor, and the public function over both."""
     name = f"clamp_{side}"
     number = op(f"{name}_number", lambda input, bound: kernels.clamp(input, **{side: bound}), promote=True,
                 node=f"Clamp{side.capitalize()}Backward0", inputs=("input",), inplace=True, function=False,
-                input=lambda grad, input, bound: where(beyond(input, bound) | isnan(input), grad, zeros_like(grad)),
-                )
+                input=lambda grad, input, bound: where(within(input, bound), grad, zeros_like(grad)))
     tensor = op(f"{name}_tensor", tensor_kernel, promote=True, node=f"Clamp{side.capitalize()}Backward1", inplace=True,
                 function=False, numbers="none",
-                input=lambda grad, input, other: where(beyond(input, other), grad, zeros_like(grad)),
-                other=lambda grad, input, other: where(beyond(input, other), zeros_like(grad), grad))
+                input=lambda grad, input, other: where(within(input, other), grad, zeros_like(grad)),
+                other=lambda grad, input, other: where(beyond(input, other), grad, zeros_like(grad)))
 
     def bounded(input: Any, bound: Any) -> Any:
         return (number if isinstance(bound, (int, float)) else tensor)(input, bound)
@@ -348,8 +350,8 @@ def _one_sided(side: str, beyond: Any, tensor_kernel: Any) -> Any:
     return composite()(one_sided)
 
 
-clamp_min = _one_sided("min", lambda x, bound: x >= bound, np.maximum)
-clamp_max = _one_sided("max", lambda x, bound: x <= bound, np.minimum)
+clamp_min = _one_sided("min", lambda x, bound: x >= bound, lambda x, bound: x < bound, np.maximum)
+clamp_max = _one_sided("max", lambda x, bound: x <= bound, lambda x, bound: x > bound, np.minimum)
 _lerp_number = op("lerp_number", floating(kernels.lerp, "lerp_kernel_scalar"), promote=("input", "end"), inplace=True,
                   function=False, node="LerpBackward0",
                   input=lambda grad, weight: grad * (1 - weight),

@@ -14,6 +14,7 @@ from ..kernels.shape import check_dim
 from ..tensor import method, wrap
 from .copies import cat, copy_, fill_
 from .elementwise import where, zeros_like
+from .reduce import share_evenly
 from .scatter import gather, scatter_into_zeros
 from .shape import alias, expand, reshape, select, slice_, sum_to, unsqueeze, unsqueeze_dims, zeros
 
@@ -426,15 +427,7 @@ _median_dim = op("median", kernels.median, node="MedianBackward1", function=Fals
                  _place(grad, indices, input_shape, dim, keepdim))
 _median_all = op("median_all", lambda input: kernels.median(input.reshape(-1))[0], function=False,
                  node="MedianBackward0",
-                 input=lambda grad, input, result: _even_share(grad, input, result))
-
-
-def _even_share(grad: Any, input: Any, result: Any) -> Any:
-    """Divided evenly among the elements that equal the result (torch: `evenly_distribute_backward`)."""
-    array, value = _array(input), _array(result)
-    chosen = np.isnan(array) if np.isnan(value) else array == value
-    share = grad / int(chosen.sum())
-    return where(wrap(chosen) if isinstance(grad, Tensor) else chosen, share, zeros_like(share))
+                 input=lambda grad, input, result: share_evenly(grad, input, result))
 
 
 @composite()

@@ -11,14 +11,21 @@ from ..kernels import elementwise, piecewise
 from ..kernels import softmax as softmax_kernels
 from ..tensor import check_dim
 from .copies import cat
-from .elementwise import exp, relu, sigmoid, tanh, where, zeros_like
-from .nn_common import floating, fused, refuse
+from .elementwise import exp, relu, relu_backward, sigmoid, tanh, where, zeros_like
+from .nn_common import floating, fused, refuse, underivable
 from .shape import chunk
 
 # ---- made of pieces -----------------------------------------------------------------------------------------------
 
+
+def _steps(name: str, slope: Any) -> Any:
+    """The row of a derivative that is `grad` times a step function of the input: it is linear in `grad`, and its
+    derivative by the input exists, and is zero."""
+    return op(name, slope, function=False, grad_output=slope, input=lambda cotangent: zeros_like(cotangent))
+
+
 threshold = op("threshold", piecewise.threshold, inplace={"node": "ThresholdBackward1"}, as_method=False,
-               input=lambda grad, input, threshold: where(input <= threshold, zeros_like(grad), grad))
+               input=lambda grad, input, threshold: relu_backward(grad, input, threshold))
 
 
 def _hardtanh(input, min_val=-1.0, max_val=1.0):
@@ -34,24 +41,28 @@ def _hardtanh(input, min_val=-1.0, max_val=1.0):
 
 hardtanh = op("hardtanh", _hardtanh, function=False, inplace=True,
               input=lambda grad, input, min_val, max_val:
-              where((input <= min_val) | (input >= max_val), zeros_like(grad), grad))
+              hardtanh_backward(grad, input, min_val, max_val))
+hardtanh_backward = _steps("hardtanh_backward", lambda grad_output, input, min_val, max_val: where(
+    (input > min_val) & (input < max_val), grad_output, zeros_like(grad_output)))
 _SIXTH = float(np.float32(1) / np.float32(6))  # torch's constant, single precision also for doubles
 hardsigmoid = op("hardsigmoid", floating(piecewise.hardsigmoid), function=False, inplace=True,
-                 input=lambda grad, input:
-                 where((input > -3) & (input < 3), grad * _SIXTH, zeros_like(grad)))
+                 input=lambda grad, input: hardsigmoid_backward(grad, input))
+hardsigmoid_backward = op("hardsigmoid_backward", lambda grad_output, input: where(
+    (input > -3) & (input < 3), grad_output * _SIXTH, zeros_like(grad_output)), function=False,
+                          grad_output=underivable("hardsigmoid_backward"), input=underivable("hardsigmoid_backward"))
 hardswish = op("hardswish", floating(piecewise.hardswish), function=False, inplace=True,
                input=lambda grad, input:
-               where(input <= -3, zeros_like(grad), where(input < 3, grad * (input / 3 + 0.5), grad)))
+               where(input <= -3, zeros_like(grad), where(input >= 3, grad, grad * (input / 3 + 0.5))))
 
 
 def _negative(x: Any) -> Any:
-    """x where it is negative, else 0. At 0 its slope, and so the second derivative of the functions below, is 0."""
-    return where(x < 0, x, zeros_like(x))
+    """x where it is negative (or nan), else 0. At 0 its slope, and so the second derivative of the functions below, is 0."""
+    return where(x >= 0, zeros_like(x), x)
 
 
 def _elu_slope(grad: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
     below = exp(_negative(input) * input_scale) * (alpha * scale * input_scale)
-    return where(input <= 0, grad * below, grad * scale)
+    return where(input > 0, grad * scale, grad * below)
 
 
 _SELU = (
@@ -101,31 +112,33 @@ selu = op("selu", floating(lambda input: piecewise.elu(input, *_SELU), "selu"), 
 leaky_relu = op("leaky_relu", floating(piecewise.leaky_relu), function=False,
                 inplace={"node": "LeakyReluBackward1", "input": lambda grad, result, negative_slope:
                          _leaky_slope_of_result(grad, result, negative_slope)},
-                input=lambda grad, input, negative_slope: where(input > 0, grad, grad * negative_slope))
+                input=lambda grad, input, negative_slope: leaky_relu_backward(grad, input, negative_slope))
+leaky_relu_backward = _steps("leaky_relu_backward", lambda grad_output, input, negative_slope: where(
+    input > 0, grad_output, grad_output * negative_slope))
 prelu_kernel = op("prelu_kernel", floating(piecewise.prelu), function=False,
                   input=lambda grad, input, weight: _prelu_slope(grad, input, weight),
                   weight=lambda grad, input: where(input >= 0, zeros_like(grad), grad * input))
-
-
-def _prelu_slope(grad: Any, input: Any, weight: Any) -> Any:
-    """The first derivative takes the zeros of input for negative; torch's second takes them for positive."""
-    slope = where(input > 0, grad, grad * weight)
-    if isinstance(weight, Tensor):
-        slope = where(input == 0, grad + (grad * weight - grad).detach(), slope)
-    return slope
-
-
 hardshrink = op("hardshrink", floating(piecewise.hardshrink),
-                input=lambda grad, input, lambd: _shrunk(grad, input, lambd))
+                input=lambda grad, input, lambd: hardshrink_backward(grad, input, lambd))
 softshrink = op("softshrink", floating(piecewise.softshrink), function=False,
-                input=lambda grad, input, lambd: _shrunk(grad, input, lambd))
+                input=lambda grad, input, lambd: softshrink_backward(grad, input, lambd))
 rrelu_with_noise = op("rrelu_with_noise", lambda input, noise: input * noise, function=False,
                       inplace={"node": "RreluWithNoiseBackward1"},
                       input=lambda grad, input, noise: grad * noise)
 
 
-def _shrunk(grad: Any, input: Any, lambd: Any) -> Any:
-    return where((input >= -lambd) & (input <= lambd), zeros_like(grad), grad)
+def _shrunk(grad_output: Any, input: Any, lambd: Any) -> Any:
+    return where((input < -lambd) | (input > lambd), grad_output, zeros_like(grad_output))
+
+
+hardshrink_backward = _steps("hardshrink_backward", _shrunk)
+softshrink_backward = _steps("softshrink_backward", _shrunk)
+
+
+def _prelu_slope(grad: Any, input: Any, weight: Any) -> Any:
+    if isinstance(weight, Tensor):  # at the kink 0 the slope is the weight, but does not depend on it
+        weight = where(input == 0, weight.detach(), weight)
+    return where(input > 0, grad, grad * weight)
 
 
 @composite(autocast="lower")
@@ -209,7 +222,8 @@ def silu_backward(grad: Any, input: Any) -> Any:
 
 @fused(kernels.softplus_backward)
 def softplus_backward(grad: Any, input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
-    return where(input * beta > threshold, grad, grad * sigmoid(input * beta))
+    z = input * beta
+    return where(z > threshold, grad, grad * sigmoid(where(z >= threshold, zeros_like(z) + threshold, z)))
 
 
 @fused(kernels.gelu_backward)

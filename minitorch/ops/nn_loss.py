@@ -36,7 +36,7 @@ smooth_l1_loss = op("smooth_l1_loss", kernels.smooth_l1_loss, autocast="fp32", f
 
 
 def _smooth_slope(d: Any, beta: float) -> Any:
-    return where(abs(d) < beta, d / beta, sgn(d))
+    return where(abs(d) >= beta, sgn(d), d / beta)
 
 
 huber_loss = op("huber_loss", kernels.huber_loss, autocast="fp32", function=False,
@@ -131,7 +131,7 @@ def _multi_margin_slope(grad: Any, input: Any, target: Any, p: int, margin: floa
     if weight is not None:
         others = others * _array(weight)[y][:, None]
     one_hot, others = _constant(one_hot, x), _constant(others, x)
-    z = margin - (x * one_hot).sum(1)[:, None] + x
+    z = margin - x[np.arange(len(y)), y][:, None] + x
     slope = where(z > 0, p * z ** (p - 1), zeros_like(z)) * others / classes
     g = grad / len(y) if reduction == "mean" else grad.reshape(-1, 1) if reduction == "none" else grad
     return (g * (slope - one_hot * slope.sum(1)[:, None])).reshape(input.shape)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..dispatch import Tensor, composite, ndarray, op
 from ..kernels import reduce as kernels
-from .elementwise import abs, cast_like, eq, exp, isinf, maximum, minimum, ones_like, sgn, where, zeros_like
+from .elementwise import abs, cast_like, eq, exp, isnan, maximum, minimum, ones_like, sgn, where, zeros_like
 from .shape import expand, unsqueeze_dims
 
 
@@ -177,14 +177,20 @@ def _even_share(grad: Any, input: Any, result: Any, dim: Any, keepdim: bool) -> 
     return restore(grad, input.shape, dim, keepdim) * (attained / number)
 
 
+def share_evenly(grad: Any, input: Any, result: Any) -> Any:
+    """The same for one number picked from a whole tensor; nan equals nan here, and passes no nan to the others."""
+    attained = (input == result) | (isnan(input) & isnan(result))
+    return where(attained, grad / int(attained.sum()), zeros_like(grad))
+
+
 amax = op("amax", kernels.amax, input=lambda grad, input, result, dim, keepdim:
           _even_share(grad, input, result, dim, keepdim))
 amin = op("amin", kernels.amin, input=lambda grad, input, result, dim, keepdim:
           _even_share(grad, input, result, dim, keepdim))
 _max_all = op("max_all", kernels.whole_max, function=False, node="MaxBackward1",
-              input=lambda grad, input, result: _even_share(grad, input, result, None, False))
+              input=lambda grad, input, result: share_evenly(grad, input, result))
 _min_all = op("min_all", kernels.whole_min, function=False, node="MinBackward1",
-              input=lambda grad, input, result: _even_share(grad, input, result, None, False))
+              input=lambda grad, input, result: share_evenly(grad, input, result))
 
 
 def place(grad: Any, indices: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
@@ -276,7 +282,7 @@ def _cumprod_gradient(grad: Any, input: Any, dim: int, result: Any) -> Any:
 logsumexp = op("logsumexp", kernels.logsumexp, to_float=True, promote=("input",),
                input=lambda grad, input, result, dim, keepdim:
                restore(grad, input.shape, dim, keepdim)
-               * exp(input - _keep(where(isinf(result), zeros_like(result), result), input, dim, keepdim)))
+               * exp(input - _keep(result, input, dim, keepdim)))
 
 # ---- norms --------------------------------------------------------------------------------------------------------
 

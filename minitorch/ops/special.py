@@ -9,7 +9,7 @@ from .. import dtypes
 from ..dispatch import Tensor, composite, either, op
 from ..kernels.half import in_float32
 from ..tensor import method
-from .elementwise import abs, cast_like, cos, exp, exp2, log, log1p, sgn, sigmoid, sin, where, zeros_like
+from .elementwise import abs, cast_like, cos, exp, exp2, log, log1p, sgn, sin, where, zeros_like
 from .nn_common import integral, not_implemented, underivable, wide
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
@@ -153,16 +153,19 @@ special_i0e = _unary("special_i0e", "i0e", node="SpecialI0EBackward0", slope=
                      lambda grad, input, result: grad * (special_i1e(input) - sgn(input) * result))
 
 
+_TINY = 2.220446049250313e-16  # below it i1(x) / x is 1/2; so it is, in torch, for nan
+
+
 def _i1_slope(grad: Any, input: Any, result: Any) -> Any:
-    near = abs(input) <= 2.220446049250313e-16
-    safe = where(near, zeros_like(input) + 1, input)
-    return grad * where(near, zeros_like(input) + 0.5, i0(safe) - result / safe)
+    far = abs(input) > _TINY
+    safe = where(far, input, zeros_like(input) + 1)
+    return grad * where(far, i0(safe) - result / safe, zeros_like(input) + 0.5)
 
 
 def _i1e_slope(grad: Any, input: Any, result: Any) -> Any:
-    near = abs(input) <= 2.220446049250313e-16
-    safe = where(near, zeros_like(input) + 1, input)
-    return grad * where(near, zeros_like(input) + 0.5, special_i0e(safe) - result * (sgn(safe) + 1 / safe))
+    far = abs(input) > _TINY
+    safe = where(far, input, zeros_like(input) + 1)
+    return grad * where(far, special_i0e(safe) - result * (sgn(safe) + 1 / safe), zeros_like(input) + 0.5)
 
 
 special_i1 = _unary("special_i1", "i1", _i1_slope)
@@ -201,7 +204,7 @@ def _xlog(inner: Any) -> Any:
 
 
 _xlogy = op("xlogy", _xlog(np.log), promote="float", inplace=True, function=False,
-            input=lambda grad, input, other: grad * where((input == 0) & (other <= 0), zeros_like(grad), log(other)),
+            input=lambda grad, input, other: where((input == 0) & (other <= 0), zeros_like(grad), grad * log(other)),
             other=lambda grad, input, other: grad * input / other)
 _xlogy_of_number = op("xlogy_of_number", _xlog(np.log), promote="float", function=False, numbers="both",
                       node="XlogyBackward1", inputs=("other",), other=lambda grad, input, other: grad * input / other)
@@ -228,7 +231,7 @@ def xlogy_(self: Tensor, other: Any) -> Tensor:
 special_xlog1py = op("special_xlog1py", _xlog(np.log1p), promote="float", as_method=False, numbers="both",
                      node="SpecialXlog1PyBackward0",
                      input=lambda grad, input, other:
-                     grad * where((input == 0) & (other <= -1), zeros_like(grad), log1p(other)),
+                     where((input == 0) & (other <= -1), zeros_like(grad), grad * log1p(other)),
                      other=lambda grad, input, other: grad * input / (other + 1))
 
 
@@ -262,8 +265,8 @@ logaddexp = op("logaddexp", np.logaddexp, promote=True, numbers="none",
                input=lambda grad, input, other: grad / (1 + exp(other - input)),
                other=lambda grad, input, other: grad / (1 + exp(input - other)))
 logaddexp2 = op("logaddexp2", np.logaddexp2, promote=True, numbers="none",
-                input=lambda grad, input, other: grad * sigmoid((input - other) * math.log(2)),
-                other=lambda grad, input, other: grad * sigmoid((other - input) * math.log(2)))
+                input=lambda grad, input, other: grad / (1 + exp2(other - input)),
+                other=lambda grad, input, other: grad / (1 + exp2(input - other)))
 
 
 def _logcumsumexp(input, dim):
@@ -294,9 +297,9 @@ logcumsumexp = op("logcumsumexp", _logcumsumexp,
 
 
 def _sinc_slope(grad: Any, input: Any) -> Any:
-    safe = where(input == 0, zeros_like(input) + 1, input)
-    x = safe * math.pi
-    return grad * where(input == 0, zeros_like(input), (x * cos(x) - sin(x)) / (x * safe))
+    x = input * math.pi
+    slope = grad * (x * cos(x) - sin(x)) / (x * input)
+    return where(input == 0, zeros_like(slope), slope)  # the second derivative at 0 is torch's: nan
 
 
 sinc = op("sinc", in_float32(lambda input: np.sinc(input).astype(input.dtype)), promote="float", inplace=True,
