@@ -56,7 +56,7 @@ hardswish = op("hardswish", floating(piecewise.hardswish), function=False, inpla
 
 
 def _negative(x: Any) -> Any:
-    """x where it is negative (or nan), else 0. At 0 its slope, and so the second derivative of the functions below, is 0."""
+    """x where it is negative or nan, else 0. At 0 its slope, and so the second derivative of what uses it, is 0."""
     return where(x >= 0, zeros_like(x), x)
 
 
@@ -135,10 +135,11 @@ hardshrink_backward = _steps("hardshrink_backward", _shrunk)
 softshrink_backward = _steps("softshrink_backward", _shrunk)
 
 
-def _prelu_slope(grad: Any, input: Any, weight: Any) -> Any:
-    if isinstance(weight, Tensor):  # at the kink 0 the slope is the weight, but does not depend on it
-        weight = where(input == 0, weight.detach(), weight)
-    return where(input > 0, grad, grad * weight)
+# At the kink 0 the slope is the weight; but the second derivative there is torch's: that of the other side
+_prelu_slope = op("prelu_slope", lambda grad_output, input, weight: where(input > 0, grad_output, grad_output * weight),
+                  function=False, node="PreluKernelBackwardBackward0",
+                  grad_output=lambda grad, input, weight: where(input >= 0, grad, grad * weight),
+                  weight=lambda grad, grad_output, input: where(input >= 0, zeros_like(grad), grad * grad_output))
 
 
 @composite(autocast="lower")

@@ -11,9 +11,9 @@ from ..dtypes import get_default_dtype
 from ..kernels import statistics as kernels
 from ..tensor import check_dim, wrap
 from .elementwise import clamp, isnan, where, zeros_like
-from .index import _even_share, _place, sort
+from .index import _place, sort
 from .linalg import matmul
-from .reduce import mean, sum, vector_norm
+from .reduce import mean, share_evenly, sum, vector_norm
 from .scatter import gather, scatter_add
 from .shape import diagonal, movedim, reshape, squeeze, unsqueeze, zeros
 
@@ -36,7 +36,7 @@ _nanmedian_dim = op("nanmedian", kernels.nanmedian, function=False, as_method=Fa
                     _place(grad, indices, input_shape, dim, keepdim))
 _nanmedian_all = op("nanmedian_all", lambda input: kernels.nanmedian(input.reshape(-1), 0)[0], function=False,
                     node="NanmedianBackward0",
-                    input=lambda grad, input, result: _even_share(grad, input, result))
+                    input=lambda grad, input, result: share_evenly(grad, input, result))
 
 
 @composite()
