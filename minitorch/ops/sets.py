@@ -8,9 +8,8 @@ import numpy as np
 
 from ..dispatch import Tensor, composite, op
 from ..kernels import sets as kernels
-from ..tensor import wrap
+from ..tensor import check_dim, wrap
 from .nn_common import not_implemented, scalar_name
-from ..kernels.shape import check_dim
 
 _RESULTS = ("output", "inverse_indices", "counts")
 _unique = op("unique2", lambda input: kernels.unique(input), function=False, as_method=False, returns=_RESULTS,

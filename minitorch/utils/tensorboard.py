@@ -7,7 +7,6 @@ of and has the same methods). Here tensors are made into arrays first.
 import functools
 from typing import Any
 
-
 from .. import dtypes
 from ..tensor import Tensor
 

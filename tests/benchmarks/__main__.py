@@ -2,7 +2,8 @@
 
 Each workload (see `workloads`) is timed under both frameworks in this one process, in alternating short blocks, both at
 two threads; the time reported is the best block's mean. Peak memory and import time are measured in processes of their
-own; the memory is the whole process's: torch loads its code when imported, minitorch when a large step needs it. The geometric means are of the ratios minitorch / torch: below 1 minitorch is faster.
+own; the memory is the whole process's: torch loads its code when imported, minitorch when a large step needs it. The
+geometric means are of the ratios minitorch / torch: below 1 minitorch is faster.
 """
 
 import argparse
