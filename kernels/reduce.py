@@ -231,6 +231,12 @@ def norm(input, ord=2, dim=None, keepdim=False):
     """(sum |x|^ord)^(1/ord); ord inf: the largest, 0: the count of non-zeros."""
     where = axes(dim, input.ndim)
     x = input.astype(np.float32) if _half(input.dtype) else input
+    if (ord < 0 or ord == np.inf) and 0 in [input.shape[d] for d in where]:
+        of = "an empty tensor" if dim is None else f"the dimension {where[0]}because this dimension is empty and"
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord:g} norm on {of}{' because' * (dim is None)} the operation does "
+            "not have an identity"
+        )
     if ord == 2:
         out = np.sqrt(np.sum(np.square(x), axis=where, keepdims=keepdim))
     elif ord == 1:

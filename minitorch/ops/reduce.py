@@ -292,7 +292,7 @@ _vector_norm = op("linalg_vector_norm", kernels.norm, as_method=False, function=
 
 
 def _norm_gradient(grad: Any, input: Any, ord: float, dim: Any, keepdim: bool, result: Any) -> Any:
-    grad, norm = restore(grad, input.shape, dim, keepdim), _keep(result, input, dim, keepdim)
+    grad, norm = _keep(grad, input, dim, keepdim), _keep(result, input, dim, keepdim)
     if ord == 0:
         return None  # a count: no gradient, as in torch
     if ord == 1:
