@@ -12,7 +12,8 @@ import minitorch
 
 PACKAGE = Path(minitorch.__file__).parent
 KERNELS = PACKAGE.parent / "kernels" if (PACKAGE.parent / "kernels").is_dir() else PACKAGE / "kernels"
-REPORT = {"minitorch.testing.half", 
+REPORT = {
+    "minitorch.testing.half",
     "minitorch.testing.stand_in",
     "minitorch.testing.op_db",
     "minitorch.testing.samples",
