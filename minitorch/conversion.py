@@ -255,7 +255,7 @@ def _new(name: str, data: Any, dtype: dtypes.dtype | None, device: Any, requires
         cupy = devices.namespace("cuda")
         t = _place(wrap(cupy.array(data)), dtype, devices.device("cuda") if device is None else device)
     else:
-        if isinstance(data, (list, tuple)) and data and all(type(x) is np.ndarray for x in data):
+        if isinstance(data, (list, tuple)) and any(type(x) is np.ndarray and x.ndim for x in data):
             warnings.warn(
                 "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the "
                 "list to a single numpy.ndarray with numpy.array() before converting to a tensor.",

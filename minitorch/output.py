@@ -31,7 +31,8 @@ _CASTING_OUT = frozenset({
 _EXACT_OUT = frozenset({
     "aminmax", "cross", "diag", "diff", "float_power", "gelu", "hardshrink", "heaviside", "histc", "isin", "linear",
     "log_softmax", "logsigmoid", "matmul", "nonzero", "norm", "searchsorted", "bucketize", "scatter", "slice_scatter",
-    "softmax", "softplus", "softshrink", "take_along_dim", "tensordot", "vdot", "where",
+    "softmax", "softplus", "softshrink", "take_along_dim", "tensordot", "vdot", "where", "round", "conj_physical",
+    "quantile", "nanquantile", "msort",
 })
 _ELEMENTWISE = frozenset({"clamp", "clamp_max", "clamp_min", "copysign", "fmod", "lerp", "pow", "remainder", "where"})
 _JOINING = frozenset({

@@ -542,11 +542,22 @@ a = x.exp() | a.register_hook(lambda g: 1 / 0) | try: a.sum().backward() | excep
 """)  # noqa: E501
 
 
+@pytest.fixture
+def little_to_look_through():
+    """What other tests and libraries have left is moved out of the collector's sight, which makes it a hundred times
+    faster."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def alive():
     gc.collect()
     return Counter(type(o).__name__ for o in gc.get_objects() if isinstance(o, (minitorch.Tensor, Node)))
 
 
+@pytest.mark.usefixtures("little_to_look_through")
 @pytest.mark.parametrize("code", RELEASED)
 def test_released_by_reference_counting(code):
     """When a program's names are gone, so are its tensors and nodes, without the help of the cycle collector."""

@@ -19,6 +19,8 @@ EXCEPTIONS = {
     "special.bessel_j1": (2e-6, 2e-5),
     "special.bessel_y0": (2e-6, 2e-5),
     "special.bessel_y1": (2e-6, 2e-5),
+    # Where the exact second derivative is zero, single precision leaves the rounding of terms of 1e2.
+    "linalg.vector_norm": (1e-10, 1e-4),
     # The exponentials of torch's sample matrices reach 1e5, their derivatives cancel: single precision keeps 4 digits.
     "matrix_exp": (1e-9, 2e-4),
 }
