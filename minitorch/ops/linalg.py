@@ -325,8 +325,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     if not rest_a and not rest_b:
         return sum(mul(_permute(a, tuple(left)), _permute(b, tuple(right))))
     if _count([a.shape[d] for d in rest_a]) == 1 == _count([b.shape[d] for d in rest_b]):  # one number, but not 0-d
-        products = mul(reshape(_permute(a, tuple(rest_a + left)), (-1,)), reshape(_permute(b, tuple(right + rest_b)), (-1,)))
-        return reshape(sum(products), (1,) * len(rest_a + rest_b))
+        x, y = reshape(_permute(a, tuple(rest_a + left)), (-1,)), reshape(_permute(b, tuple(right + rest_b)), (-1,))
+        return reshape(sum(mul(x, y)), (1,) * len(rest_a + rest_b))
     inner_size = _count([a.shape[d] for d in left])
     x = reshape(_permute(a, tuple(rest_a + left)), (_count([a.shape[d] for d in rest_a]), inner_size))
     y = reshape(_permute(b, tuple(right + rest_b)), (inner_size, _count([b.shape[d] for d in rest_b])))
