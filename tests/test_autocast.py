@@ -1,5 +1,6 @@
 """autocast beside torch's: which operators it casts and to what, and how regions nest, cache and end."""
 
+import gc
 import threading
 
 import numpy as np
@@ -236,3 +237,127 @@ def test_checkpoint_recomputes_in_the_precision_of_its_forward(use_reentrant):
     out.backward()
     assert seen == ["torch.bfloat16", "torch.bfloat16"]
     assert x.grad.dtype is minitorch.float32
+
+
+@frameworks
+def test_under_no_grad(framework):
+    """Operators are cast the same, and nothing is recorded; a weight used so is not lost to the graph afterwards."""
+    f, weight = framework, framework.ones(2, 2, requires_grad=True)
+    with f.autocast("cpu"):
+        with f.no_grad():
+            out = f.ones(2, 2) @ weight
+        assert out.dtype == f.bfloat16 and not out.requires_grad
+    with f.autocast("cpu"):
+        out = f.ones(2, 2) @ weight
+    out.float().sum().backward()
+    assert weight.grad.dtype == f.float32
+
+
+@frameworks
+def test_weights_are_cast_once_per_forward(framework):
+    """The region that ends forgets its casts: in the next one, after a step, the weight's new value counts."""
+    f, weight = framework, framework.ones(2, 2, requires_grad=True)
+    for expected in (2.0, 4.0):
+        with f.autocast("cpu"):
+            out = f.ones(2, 2) @ weight
+        assert out.tolist() == [[expected] * 2] * 2
+        with f.no_grad():
+            weight.mul_(2)
+
+
+def test_the_cache_is_freed_at_the_end_of_the_region():
+    """The cast copy of a weight lives as long as the outermost region, or as a graph that needs it."""
+    weight = minitorch.ones(64, 64, requires_grad=True)
+
+    def casts():
+        gc.collect()
+        return sum(1 for t in gc.get_objects() if type(t) is minitorch.Tensor and t.dtype is minitorch.bfloat16)
+
+    before = casts()
+    with minitorch.autocast("cpu"):
+        for _ in range(3):
+            with minitorch.autocast("cpu"):
+                minitorch.ones(1, 64) @ weight
+        assert casts() == before + 1
+    assert casts() == before
+
+
+@frameworks
+def test_function_without_custom_fwd(framework):
+    """Its forward runs under autocast like other code, its backward without."""
+    f, seen = framework, []
+
+    class Product(f.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a.mm(b)
+
+        @staticmethod
+        def backward(ctx, grad):
+            a, b = ctx.saved_tensors
+            seen.append((name_of(grad.dtype), f.is_autocast_enabled("cpu"), name_of(a.mm(b).dtype)))
+            return grad.float().mm(b.t()), a.t().mm(grad.float())
+
+    a, b = (f.ones(2, 2, requires_grad=True) for _ in range(2))
+    with f.autocast("cpu"):
+        out = Product.apply(a, b)
+    assert out.dtype == f.bfloat16
+    out.float().sum().backward()
+    assert seen == [("torch.bfloat16", False, "torch.float32")]
+    assert a.grad.dtype == f.float32
+
+
+@frameworks
+def test_in_place_and_out_are_left_alone(framework):
+    f = framework
+    a, target = f.ones(2, 2), f.zeros(2, 2)
+    with f.autocast("cpu"):
+        assert f.mm(a, a, out=target) is target and target.dtype == f.float32
+        assert f.zeros(2, 2).addmm_(a, a).dtype == f.float32
+        target += a @ a  # what is bfloat16 is added to float32
+        assert target.dtype == f.float32 and target.tolist() == [[4.0, 4.0]] * 2
+        with pytest.raises(RuntimeError):
+            f.zeros(2, 2).addmm_(a.bfloat16(), a)
+
+
+@frameworks
+def test_integers_and_doubles_are_untouched(framework):
+    f = framework
+    with f.autocast("cpu"):
+        assert f.mm(f.ones(2, 2, dtype=f.int64), f.ones(2, 2, dtype=f.int64)).dtype == f.int64
+        assert f.mm(f.ones(2, 2, dtype=f.float64), f.ones(2, 2, dtype=f.float64)).dtype == f.float64
+        assert f.cat([f.tensor([1]), f.tensor([2])]).dtype == f.int64
+        with pytest.raises(RuntimeError):
+            f.mm(f.ones(2, 2, dtype=f.int64), f.ones(2, 2))
+        with pytest.raises(RuntimeError, match="Unexpected floating ScalarType in at::autocast::prioritize"):
+            f.cat([f.ones(2).half(), f.ones(2).bfloat16()])
+
+
+@frameworks
+def test_backward_runs_without(framework):
+    """Also when it is called within the region, what a hook computes is computed as it is outside of torch's engine."""
+    f = framework
+    weight = f.ones(2, 2, requires_grad=True)
+    out = f.ones(2, 2) @ weight
+    with f.autocast("cpu"):
+        out.sum().backward()
+    assert weight.grad.dtype == f.float32 and weight.grad.tolist() == [[2.0, 2.0]] * 2
+
+
+def test_lists_of_cuda():
+    """The column's policies for a GPU, beside torch's documented lists (docs: "CUDA Ops that can autocast")."""
+    from minitorch.amp.autocast_mode import _Autocast
+    from minitorch.dispatch import ROWS
+
+    mode = _Autocast("cuda", minitorch.float16, None, True)
+    policy = lambda name: mode.target(ROWS[name].autocast, name, (), {})
+    for name in ("mm", "bmm", "addmm", "baddbmm", "convolution", "prelu_kernel"):
+        if ROWS[name].autocast:
+            assert policy(name) is minitorch.float16, name
+    for name in ("mse_loss", "smooth_l1_loss", "soft_margin_loss", "nll_loss", "native_layer_norm", "native_group_norm"):
+        assert policy(name) is minitorch.float32, name
+    for name in ("max_pool2d_with_indices", "avg_pool3d", "relu", "add", "mul"):
+        assert ROWS[name].autocast is None or policy(name) is None, name
+    with pytest.raises(RuntimeError, match="unsafe to autocast"):
+        policy("binary_cross_entropy")
