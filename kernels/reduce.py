@@ -112,6 +112,18 @@ def amin(input, dim=(), keepdim=False):
     return np.min(input, axis=where, keepdims=keepdim) if where else input.copy()
 
 
+def aminmax(input, *, dim=None, keepdim=False):
+    """(minima, maxima) of all elements or along `dim`."""
+    if dim is None and input.size == 0:
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+    if dim is not None and not isinstance(dim, int | np.integer):
+        raise TypeError(f"aminmax(): argument 'dim' must be int, not {type(dim).__name__}")
+    if dim is not None and input.ndim and input.shape[axes(dim, input.ndim)[0]] == 0:
+        raise IndexError(f"aminmax: Expected reduction dim {dim} to have non-zero size.")
+    whole = () if dim is None else dim
+    return amin(input, whole, keepdim), amax(input, whole, keepdim)
+
+
 def whole_max(input):
     if input.size == 0:
         raise RuntimeError(

@@ -15,13 +15,9 @@ def _running(ufunc):
             return input.copy(), np.zeros((), np.int64)
         d = check_dim(dim, input.ndim)
         values = ufunc.accumulate(input, axis=d)
-        attained = (input == values) | (input != input)
         places = np.arange(input.shape[d]).reshape([-1 if i == d else 1 for i in range(input.ndim)])
-        first = np.where(attained, places, 0)
-        if input.dtype.kind == "f":  # the first NaN stays
-            spoiled = np.maximum.accumulate(input != input, axis=d)
-            first = np.where(spoiled & np.roll(spoiled, 1, d) & (places > 0), 0, first)
-        return values, np.maximum.accumulate(first, axis=d)
+        attained = (input == values) | (input != input)  # the last place that attains it, or is NaN
+        return values, np.maximum.accumulate(np.where(attained, places, 0), axis=d)
 
     return kernel
 
@@ -49,8 +45,9 @@ def mode(input, dim=-1, keepdim=False):
     """The most frequent value along dim, the least among equals, and its last place."""
 
     def choose(row):
-        values, counts = np.unique(row, return_counts=True)
-        return np.flatnonzero(row == values[np.argmax(counts)])[-1]
+        order = np.argsort(row, kind="stable")
+        ends = np.flatnonzero(np.append(row[order][1:] != row[order][:-1], True))  # of equals; no NaN equals another
+        return order[ends[np.argmax(np.diff(ends, prepend=-1))]]
 
     return _rows(input, dim, keepdim, choose)
 

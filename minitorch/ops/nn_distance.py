@@ -7,9 +7,10 @@ import numpy as np
 from ..autograd.grad_mode import no_grad
 from ..dispatch import composite
 from ..tensor import wrap
+from .elementwise import abs, ceil, clamp
 from .nn_common import refuse
-from .reduce import norm
-from .shape import broadcast_tensors
+from .reduce import norm, vector_norm
+from .shape import broadcast_tensors, unsqueeze
 
 
 @composite(as_method=False)
@@ -46,9 +47,26 @@ def pdist(input: Any, p: float = 2.0) -> Any:
         refuse("pdist", input._array)
     first, second = (wrap(i) for i in np.triu_indices(input.shape[0], 1))
     difference = input[first] - input[second]
-    distances = norm(difference, p, 1)
-    # a count has no gradient; torch's pdist gives zeros all the same
-    return distances + (difference * 0).sum(1) if p == 0 else distances
+    return norm(difference, p, 1) if p else differing(difference, 1)
 
 
-__all__ = ["cosine_similarity", "pairwise_distance", "pdist"]
+def differing(difference: Any, dim: int) -> Any:
+    """How many of the differences are not zero: the distance for p = 0, of which NaN makes NaN, and whose gradient is a
+    tensor of zeros."""
+    return clamp(ceil(abs(difference)), max=1).sum(dim)
+
+
+@composite(as_method=False)
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
+    """The p-norm distances between the rows of two batches of matrices."""
+    if x1.ndim < 2 or x2.ndim < 2:
+        raise RuntimeError(f"cdist only supports at least 2D tensors, X1 got: {x1.ndim}D, X2 got: {x2.ndim}D")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    apart = unsqueeze(x1, -2) - unsqueeze(x2, -3)
+    return vector_norm(apart, p, -1) if p else differing(apart, -1)
+
+
+__all__ = ["cdist", "cosine_similarity", "pairwise_distance", "pdist"]

@@ -1,7 +1,6 @@
 """Over dimensions: sums, means, extrema, norms, scans (ATen/native/ReduceOps.cpp)."""
 
 import math
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -233,14 +232,17 @@ any = op("any", kernels.any)
 all = op("all", kernels.all)
 
 
-@composite()
-def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
-    """(min, max) of all elements or along `dim`."""
-    where_ = () if dim is None else dim
-    return _AMinMax(amin(input, where_, keepdim), amax(input, where_, keepdim))
+def _aminmax_slope(grads: Any, input: Any, least: Any, most: Any, dim: Any, keepdim: bool) -> Any:
+    shares = [
+        _even_share(grad, input, result, () if dim is None else dim, keepdim)
+        for grad, result in zip(grads, (least, most), strict=True)
+        if grad is not None
+    ]
+    return shares[0] if len(shares) == 1 else shares[0] + shares[1]
 
 
-_AMinMax = namedtuple("aminmax", ("min", "max"))
+aminmax = op("aminmax", kernels.aminmax, returns=("min", "max"),
+             input=lambda grads, input, min, max, dim, keepdim: _aminmax_slope(grads, input, min, max, dim, keepdim))
 
 # ---- scans --------------------------------------------------------------------------------------------------------
 

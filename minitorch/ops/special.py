@@ -70,7 +70,12 @@ special_erfcx = _unary("special_erfcx", "erfcx",
 
 # ---- gamma and Bessel functions -----------------------------------------------------------------------------------
 
-lgamma = _unary("lgamma", "gammaln", lambda grad, input: grad * digamma(input), inplace=True)
+def _lgamma(input):
+    out = _scipy("gammaln")(input)
+    return np.where(input == -np.inf, np.asarray(np.inf, out.dtype), out)  # SciPy's is -inf there
+
+
+lgamma = op("lgamma", _lgamma, promote="float", inplace=True, input=lambda grad, input: grad * digamma(input))
 
 
 def _digamma(input):
@@ -101,15 +106,18 @@ def _trigamma(x):
 
 
 def _polygamma(input, n):
-    import scipy.special
-
     if n == 0:
         return _digamma(input)
     x = input.astype(np.float32) if input.dtype.itemsize == 2 else input
     if n == 1:
         return _trigamma(x).astype(input.dtype)
     sign = -1.0 if n % 2 == 0 else 1.0
-    return np.asarray(sign * math.factorial(n) * scipy.special.zeta(n + 1.0, x)).astype(input.dtype)
+    return np.asarray(sign * math.factorial(n) * _zeta(np.float64(n + 1.0), x)).astype(input.dtype)
+
+
+def _zeta(input, other):
+    """The Hurwitz zeta function; like torch's, whose sum ends in inf / inf, not a number at infinity."""
+    return np.where((other == np.inf) & (input != 1), np.asarray(np.nan, other.dtype), _scipy("zeta")(input, other))
 
 
 _polygamma_op = op("polygamma_op", _polygamma, promote=("input",), to_float=True, function=False,
@@ -138,7 +146,7 @@ def _mvlgamma(input, p):
 
 
 def _summed(function: Any, input: Any, p: int) -> Any:
-    total = function(input)
+    total = function(input + 0)  # which makes 0 of -0
     for k in range(1, p):
         total = total + function(input - k * 0.5)
     return total
@@ -188,7 +196,7 @@ def _gamma_density(input: Any, other: Any) -> Any:
     return exp((input - 1) * log(other) - other - lgamma(input))
 
 
-special_zeta = op("special_zeta", wide(lambda input, other: _scipy("zeta")(input, other), "zeta_cpu"),
+special_zeta = op("special_zeta", wide(_zeta, "zeta_cpu"),
                   promote="float", as_method=False, numbers="both", input=not_implemented("zeta"),
                   other=lambda grad, input, other: grad * -input * special_zeta(input + 1, other))
 

@@ -13,7 +13,7 @@ from ..tensor import check_dim, wrap
 from .elementwise import clamp, isnan, where, zeros_like
 from .index import _place, sort
 from .linalg import matmul
-from .reduce import mean, share_evenly, sum, vector_norm
+from .reduce import mean, share_evenly, sum
 from .scatter import gather, scatter_add
 from .shape import diagonal, movedim, reshape, squeeze, unsqueeze, zeros
 
@@ -175,17 +175,3 @@ def corrcoef(input: Any) -> Any:
         return c / c
     deviation = diagonal(c).sqrt()
     return clamp(c / unsqueeze(deviation, 1) / unsqueeze(deviation, 0), -1, 1)
-
-
-@composite(as_method=False)
-def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
-    """The p-norm distances between the rows of two batches of matrices."""
-    if x1.ndim < 2 or x2.ndim < 2:
-        raise RuntimeError(f"cdist only supports at least 2D tensors, X1 got: {x1.ndim}D, X2 got: {x2.ndim}D")
-    if x1.shape[-1] != x2.shape[-1]:
-        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
-    if p < 0:
-        raise RuntimeError("cdist only supports non-negative p values")
-    apart = unsqueeze(x1, -2) - unsqueeze(x2, -3)
-    result = vector_norm(apart, p, -1)
-    return result if p else result + sum(apart * 0, -1)  # a count has a gradient of zeros here
