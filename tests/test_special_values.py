@@ -20,17 +20,18 @@ VECTORS = {
 EXPRESSIONS = [
     "x.max()", "x.min()", "x.max(0)", "x.min(0)", "x.amax(0)", "x.amin(0)", "T.aminmax(x)", "T.aminmax(x, dim=0)",
     "x.argmax()", "x.argmin()", "x.median()", "x.median(0)", "x.nanmedian()", "x.cummax(0)", "x.cummin(0)",
-    "x.nanmedian(0)", "x.kthvalue(1)", "x.topk(1)", "x.sort(stable=True)", "x.sort(stable=True, descending=True)", "x.sum()", "x.nansum()",
-    "x.nanmean()", "x.mean()", "x.var()", "x.softmax(0)", "x.log_softmax(0)", "x.logsumexp(0)", "x.logcumsumexp(0)",
-    "x.cumsum(0)", "x.relu()", "x.clamp(-1, 1)", "x.clamp(max=0)", "T.maximum(x, 0 * x + 1)",
+    "x.nanmedian(0)", "x.kthvalue(1)", "x.topk(1)", "x.sort(stable=True)", "x.sort(stable=True, descending=True)",
+    "x.sum()", "x.nansum()", "x.nanmean()", "x.mean()", "x.var()", "x.softmax(0)", "x.log_softmax(0)", "x.logsumexp(0)",
+    "x.logcumsumexp(0)", "x.cumsum(0)", "x.relu()", "x.clamp(-1, 1)", "x.clamp(max=0)", "T.maximum(x, 0 * x + 1)",
     "T.fmax(x, 0 * x + 1)", "x.sign()", "x.sgn()", "x.abs()", "x.lgamma()", "x.digamma()", "T.polygamma(1, x)",
     "T.polygamma(2, x)", "T.special.zeta(3 + 0 * x.detach(), x.detach())", "x.mvlgamma(1)", "x.sqrt()", "x.rsqrt()",
     "x.log()", "x.log1p()", "x.exp()", "x.reciprocal()", "x.tanh()", "x.sigmoid()", "F.softplus(x)", "F.silu(x)",
-    "F.logsigmoid(x)", "F.mish(x)", "x ** 2", "x ** 0.5", "x ** -1", "2 ** x", "x.nan_to_num()", "x.isfinite()", "x == x",
-    "x.any()", "x.all()", "x.count_nonzero()", "T.cdist(x[None], x.detach()[None] * 0 + 1, p=0.)", "x.norm()", "x.norm(1)",
-    "T.xlogy(x, x)", "T.hypot(x, x)", "T.atan2(x, x.detach() + 1)", "T.logaddexp(x, 2 * x)", "x.floor()", "x.round()",
-    "x.trunc()", "x.frac()", "T.fmod(x, 2)", "T.remainder(x, 2)", "x.diff()", "T.where(x > 0, x, -x)", "F.dropout(x, 0.0)",
-]  # fmt: skip
+    "F.logsigmoid(x)", "F.mish(x)", "x ** 2", "x ** 0.5", "x ** -1", "2 ** x", "x.nan_to_num()", "x.isfinite()",
+    "x == x", "x.any()", "x.all()", "x.count_nonzero()", "T.cdist(x[None], x.detach()[None] * 0 + 1, p=0.)", "x.norm()",
+    "x.norm(1)", "T.xlogy(x, x)", "T.hypot(x, x)", "T.atan2(x, x.detach() + 1)", "T.logaddexp(x, 2 * x)", "x.floor()",
+    "x.round()", "x.trunc()", "x.frac()", "T.fmod(x, 2)", "T.remainder(x, 2)", "x.diff()", "T.where(x > 0, x, -x)",
+    "F.dropout(x, 0.0)",
+]
 
 
 def results(T, expression, vector, dtype):
