@@ -154,7 +154,7 @@ def forward(row: Any, scope: dict) -> str:
             add(f"    if {' or '.join(given)}: return {again}")
     results = ", ".join(["out", *row.hidden]) if row.hidden else "out"
     compute = f"{results} = kernel({', '.join(passed)})"
-    if pair and isinstance(row.fast, np.ufunc):  # shapes that don't broadcast, wrong dtypes: the general door explains
+    if len(tensors) + len(others) > 1:  # shapes that don't broadcast, wrong dtypes: the general door explains
         add("    try:")
         add(f"        {compute}")
         add(f"    except (ValueError, TypeError): return {again}")

@@ -12,7 +12,7 @@ which runs on arrays, and in one that is itself recorded.
 
 import inspect
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -125,11 +125,15 @@ class Row:
         return text + ("\n\n" + codegen.backward(self, {}) if codegen.fits(self) and self.formulas else "")
 
     def compute(self, arrays: list) -> Any:
-        """The kernel on bound arguments."""
-        if self.positional == len(arrays):
-            return self.kernel(*arrays)
+        """The kernel on bound arguments. RuntimeError where shapes do not broadcast."""
         n = self.positional
-        return self.kernel(*arrays[:n], **dict(zip(self.parameters[n:], arrays[n:], strict=True)))
+        try:
+            if n == len(arrays):
+                return self.kernel(*arrays)
+            return self.kernel(*arrays[:n], **dict(zip(self.parameters[n:], arrays[n:], strict=True)))
+        except ValueError as error:
+            shapes = [a.shape for a in arrays if isinstance(a, ndarray)]
+            raise (mismatch(shapes) if "broadcast" in str(error) else None) or error from None
 
     def refuse_numbers(self, args: list) -> None:
         """TypeError, as torch, for a number where the operator wants a Tensor."""
@@ -228,10 +232,7 @@ def run(row: Row, args: list) -> Any:
         if row.required == 2:
             row.refuse_numbers(args)
         narrow = promote(row, arrays)
-    try:
-        results = row.compute(arrays)
-    except ValueError as error:
-        raise (_mismatch(arrays) if "broadcast" in str(error) else None) or error from None
+    results = row.compute(arrays)
     hidden: tuple = ()
     if row.hidden:
         count = len(row.returns) or 1
@@ -255,9 +256,8 @@ def run(row: Row, args: list) -> Any:
     return row.tuple_type(*wrapped) if row.tuple_type else tuple(wrapped)
 
 
-def _mismatch(arrays: list) -> RuntimeError | None:
-    """torch's words for the first two arrays whose shapes do not broadcast."""
-    shapes = [a.shape for a in arrays if isinstance(a, ndarray)]
+def mismatch(shapes: Sequence) -> RuntimeError | None:
+    """torch's words for the first two shapes that do not broadcast."""
     for i, b in enumerate(shapes):
         for a in shapes[:i]:
             ndim = max(len(a), len(b))

@@ -7,7 +7,7 @@ import numpy as np
 from .. import dtypes
 from ..autograd.grad_mode import thread
 from ..autograd.graph import NO_EDGE, gradient_edge
-from ..dispatch import FUNCTIONS, Tensor, composite, ndarray, op, record
+from ..dispatch import FUNCTIONS, Tensor, composite, mismatch, ndarray, op, record
 from ..kernels import reductions
 from ..kernels import shape as kernels
 from ..tensor import address, method, storage_of, strides_of
@@ -652,5 +652,8 @@ def broadcast_to(input: Any, size: Any) -> Any:
 def broadcast_tensors(*tensors: Any) -> Any:
     """All expanded to their common shape."""
     tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
-    shape = broadcast_shapes(*[x.shape for x in tensors])
-    return tuple([expand(x, tuple(shape)) for x in tensors])
+    shapes = [tuple(x.shape) for x in tensors]
+    wrong = mismatch(shapes)
+    if wrong is not None:
+        raise wrong
+    return tuple([expand(x, tuple(broadcast_shapes(*shapes))) for x in tensors])
