@@ -3,27 +3,67 @@
 Arrays in, arrays out; see kernels/__init__.py. `Singular` says which matrix of a batch cannot be treated.
 """
 
+import functools
+
 import numpy as np
+
+from .half import HALVES, in_float32
 
 
 class Singular(RuntimeError):
     """A matrix that has no inverse, or no such factors (torch.linalg.LinAlgError)."""
 
 
+# The routines that torch's CPU has not in half precision. Those of the first table are not called for empty matrices.
+ROUTINES = {
+    "linalg.cholesky": "cholesky_cpu", "linalg.cholesky_ex": "cholesky_cpu", "linalg.det": "lu_cpu",
+    "linalg.solve": "lu_cpu", "linalg.svd": "linalg_svd_cpu", "svd": "linalg_svd_cpu", "linalg.eigh": "linalg_eigh_cpu",
+    "linalg.svdvals": "linalg_svd_cpu", "linalg.cond": "linalg_svd_cpu", "linalg.matrix_exp": "", "linalg.matrix_power": "",
+}
+NEVER = {
+    "linalg.qr": "geqrf_cpu", "linalg.solve_triangular": "triangular_solve_cpu", "cholesky_solve": "cholesky_solve_cpu",
+    "cholesky_inverse": "cholesky_inverse_out_cpu",
+}
+
+
 def check(name, input, square=False):
-    """RuntimeError unless `input` holds floating point matrices, square ones where they must be."""
+    """RuntimeError unless `input` holds floating point matrices, square ones where they must be; NotImplementedError for
+    half precision, in which there is no LAPACK."""
     if input.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if square and input.shape[-1] != input.shape[-2]:
         raise RuntimeError(
             f"{name}: A must be batches of square matrices, but they are {input.shape[-2]} by {input.shape[-1]} matrices"
         )
-    if input.dtype not in (np.float32, np.float64):
+    if input.dtype in HALVES:
+        word = "Half" if input.dtype == np.float16 else "BFloat16"
+        routine = {**ROUTINES, **NEVER}.get(name)
+        if routine is None:
+            raise RuntimeError(f"{name.removesuffix('_ex')}: Low precision dtypes not supported. Got {word}")
+        if routine and (input.size or name in NEVER):
+            raise NotImplementedError(f"\"{routine}\" not implemented for '{word}'")
+    elif input.dtype not in (np.float32, np.float64):
         raise RuntimeError(f"{name}: Expected a floating point tensor as input. Got {input.dtype}")
 
 
+def of_matrices(name, square=False, keep=()):
+    """A kernel of matrices that are checked first; see `in_float32` for `keep`."""
+
+    def decorate(kernel):
+        computed = in_float32(kernel, keep=keep)
+
+        @functools.wraps(kernel)
+        def checked(input, *args, **kwargs):
+            check(name, input, square)
+            return computed(input, *args, **kwargs)
+
+        return checked
+
+    return decorate
+
+
+@of_matrices("linalg.inv", square=True)
 def inv(input):
-    check("linalg.inv", input, square=True)
     try:
         return np.linalg.inv(input)
     except np.linalg.LinAlgError:
@@ -44,27 +84,27 @@ def _of_each(function, input, *args, **options):
     return out, info
 
 
+@of_matrices("linalg.inv_ex", square=True, keep=(1,))
 def inv_ex(input, *, check_errors=False):
     """The inverses, and for each matrix whether it has none."""
-    check("linalg.inv_ex", input, square=True)
     return (inv(input), np.zeros(input.shape[:-2], np.int32)) if check_errors else _of_each(inv, input)
 
 
+@of_matrices("linalg.cholesky_ex", square=True, keep=(1,))
 def cholesky_ex(input, *, upper=False, check_errors=False):
     """The Cholesky factors, and for each matrix whether it has none."""
-    check("linalg.cholesky_ex", input, square=True)
     if check_errors:
         return cholesky(input, upper=upper), np.zeros(input.shape[:-2], np.int32)
     return _of_each(cholesky, input, upper=upper)
 
 
+@of_matrices("linalg.det", square=True)
 def det(input):
-    check("linalg.det", input, square=True)
     return np.asarray(np.linalg.det(input))
 
 
+@of_matrices("linalg.slogdet", square=True)
 def slogdet(input):
-    check("linalg.slogdet", input, square=True)
     sign, logarithm = np.linalg.slogdet(input)
     return np.asarray(sign), np.asarray(logarithm)
 
@@ -74,9 +114,9 @@ def is_vector(input, other):
     return other.ndim == 1 or (input.ndim - 1 == other.ndim and other.shape == input.shape[:-1])
 
 
+@of_matrices("linalg.solve", square=True)
 def solve(input, other):
     """X with input @ X = other."""
-    check("linalg.solve", input, square=True)
     vector = is_vector(input, other)
     right = other[..., None] if vector else other
     if right.shape[-2] != input.shape[-1]:
@@ -91,9 +131,9 @@ def solve(input, other):
     return found[..., 0] if vector else found
 
 
+@of_matrices("linalg.solve_triangular", square=True)
 def solve_triangular(input, other, upper, unitriangular):
     """X with input @ X = other, `input` triangular: its other half is not read."""
-    check("linalg.solve_triangular", input, square=True)
     from scipy import linalg  # imported late: it takes longer than all of NumPy
 
     batch = np.broadcast_shapes(input.shape[:-2], other.shape[:-2])
@@ -107,9 +147,9 @@ def solve_triangular(input, other, upper, unitriangular):
     return out
 
 
+@of_matrices("linalg.cholesky", square=True)
 def cholesky(input, *, upper=False):
     """The lower triangular L with L @ L.T = input (or its transpose): only that half of `input` is read."""
-    check("linalg.cholesky", input, square=True)
     try:
         lower = np.linalg.cholesky(np.swapaxes(input, -1, -2) if upper else input)
     except np.linalg.LinAlgError:
@@ -119,8 +159,8 @@ def cholesky(input, *, upper=False):
     return np.ascontiguousarray(np.swapaxes(lower, -1, -2)) if upper else lower
 
 
+@of_matrices("linalg.qr")
 def qr(input, mode="reduced"):
-    check("linalg.qr", input)
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
@@ -130,21 +170,21 @@ def qr(input, mode="reduced"):
     return tuple(np.linalg.qr(input, mode))
 
 
+@of_matrices("linalg.eigh", square=True)
 def eigh(input, UPLO="L"):
-    check("linalg.eigh", input, square=True)
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     return tuple(np.linalg.eigh(input, UPLO.upper()))
 
 
+@of_matrices("linalg.svd")
 def svd(input, full_matrices=True):
-    check("linalg.svd", input)
     return tuple(np.linalg.svd(input, full_matrices))
 
 
+@of_matrices("svd")
 def svd_transposed(input, some=True, compute_uv=True):
     """(U, S, V), with zeros for U and V where they are not asked for."""
-    check("svd", input)
     if compute_uv:
         u, s, vh = np.linalg.svd(input, not some)
         return u, s, np.swapaxes(vh, -1, -2)
@@ -161,14 +201,14 @@ def cholesky_solve(input, L, upper=False):
     return solve_triangular(np.swapaxes(lower, -1, -2), half, True, False)
 
 
+@of_matrices("cholesky_inverse", square=True)
 def cholesky_inverse(input, upper=False):
     """The inverse of L @ L.T (or L.T @ L)."""
-    check("cholesky_inverse", input, square=True)
     return cholesky_solve(np.broadcast_to(np.eye(input.shape[-1], dtype=input.dtype), input.shape), input, upper)
 
 
+@of_matrices("linalg.matrix_exp", square=True)
 def matrix_exp(input):
-    check("linalg.matrix_exp", input, square=True)
     from scipy import linalg
 
     return linalg.expm(input).astype(input.dtype, copy=False) if input.size else input.copy()

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from .half import in_float32
+from .half import in_float32, narrow, widen
 from .parallel import run_slices
 
 # OpenBLAS computes products of up to this many multiplications on one thread, and with code of its own, in which a
@@ -77,3 +77,20 @@ def addmm(input, mat1, mat2, beta=1, alpha=1):
 
 
 baddbmm = addmm  # the same, for batches: input (b, n, p), mat1 (b, n, m), mat2 (b, m, p)
+
+
+def euclidean_dist(x1, x2):
+    """The distances between the rows of matrices (..., P, M) and (..., R, M) by one product: |a|^2 - 2 a.b + |b|^2.
+
+    torch composes it of its operators, and so half precisions are rounded after each.
+    """
+
+    def rounded(array):
+        return widen(narrow(array, x1.dtype))
+
+    a, b = widen(x1), widen(x2)
+    (a2, one_a), (b2, one_b) = (
+        (rounded(rounded(x * x).sum(-1, keepdims=True)), np.ones((*x.shape[:-1], 1), x.dtype)) for x in (a, b)
+    )
+    product = matmul(np.concatenate([-2 * a, a2, one_a], -1), np.swapaxes(np.concatenate([b, one_b, b2], -1), -1, -2))
+    return narrow(np.sqrt(np.maximum(rounded(product), 0)), x1.dtype)

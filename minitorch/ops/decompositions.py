@@ -19,6 +19,7 @@ from .assembly import cross, diag_embed
 from .copies import cat, tril, triu
 from .elementwise import abs, ones_like, where, zeros_like
 from .linalg import matmul
+from .nn_common import scalar_name
 from .reduce import amax, amin, cumprod, sum, vector_norm
 from .shape import diagonal, movedim, narrow, reshape, squeeze, transpose, unsqueeze, zeros
 
@@ -321,9 +322,8 @@ def _svd_slope(for_u: Any, for_s: Any, for_vh: Any, U: Any, S: Any, Vh: Any) -> 
         for_vh = narrow(for_vh, -2, 0, k)
         turned = matmul(Vh, _t(for_vh))
         inner = inner + unsqueeze(S, -1) * _masked(off, (turned - _t(turned)) / gaps)
-        if n > k:
-            outside = matmul(U, (for_vh - matmul(_t(turned), Vh)) / unsqueeze(S, -1))
-            result = outside if result is None else result + outside
+        if n > k:  # then m is k
+            result = matmul(U, (for_vh - matmul(_t(turned), Vh)) / unsqueeze(S, -1))
     inside = matmul(U, matmul(inner, Vh))
     return inside if result is None else result + inside
 
@@ -501,6 +501,9 @@ def linalg_diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) 
 @composite(as_method=False)
 def linalg_vander(x: Any, *, N: int | None = None) -> Any:
     """The powers 0 to N - 1 of each number, along a new last dimension."""
+    word = scalar_name(x._array)
+    if word in ("Half", "BFloat16", "Bool"):
+        raise RuntimeError(f"linalg.vander supports floating point, complex, and integer tensors, but got {word}")
     x = x if x.ndim else reshape(x, (1,))
     N = x.shape[-1] if N is None else N
     if N <= 1:

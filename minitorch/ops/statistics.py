@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..dispatch import Tensor, composite, op
-from ..dtypes import get_default_dtype
+from ..dtypes import float32, float64, get_default_dtype
 from ..kernels import statistics as kernels
 from ..tensor import check_dim, wrap
 from .elementwise import clamp, isnan, where, zeros_like
@@ -52,8 +52,8 @@ def msort(input: Any) -> Any:
 
 
 def _quantile(name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool) -> Any:
-    if not input.dtype.is_floating_point:
-        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if input.dtype not in (float32, float64):
+        raise RuntimeError("quantile() input tensor must be either float or double dtype")
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise RuntimeError(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
@@ -152,6 +152,8 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
             raise RuntimeError(f"cov(): {name} cannot be negative")
         w = weights if w is None else w * weights
     total = n if w is None else sum(w)
+    if w is not None and total.item() == 0:
+        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     average = mean(rows, 1, True) if w is None else sum(rows * w, 1, True) / total
     if w is None or aweights is None or correction == 0:
         freedom = total - correction
