@@ -49,6 +49,7 @@ def compiled(function, node):
     used = [ast.Name(name, ast.Load()) for name in free]  # the mutant may need fewer; its code must have them all
     if isinstance(node, ast.FunctionDef):
         node.decorator_list = []
+        node.name = "_changed"  # its own name stays the global one: what calls itself calls the function it is put into
         node.body = [*map(ast.Expr, used), *node.body]
         body = [node, ast.Return(ast.Name(node.name, ast.Load()))]
     else:
@@ -110,7 +111,8 @@ def mutants(node, constants=False):
     for part in ast.walk(node):
         if isinstance(part, ast.BinOp) and not always_zero(part):
             if isinstance(part.op, ast.Add | ast.Sub):
-                for kept in (part.left, part.right):
+                # zeros give but a shape: what is added to them takes the same one where it is used
+                for kept in (part.left,) if always_zero(part.left) else (part.left, part.right):
                     yield f"only {ast.unparse(kept)} of {ast.unparse(part)}", replaced(node, part, kept)
             elif isinstance(part.op, ast.Mult | ast.Div):
                 yield f"only {ast.unparse(part.left)} of {ast.unparse(part)}", replaced(node, part, part.left)
@@ -132,11 +134,18 @@ def installed(functions, node):
     scope["_original"] = types.FunctionType(original, scope, function.__name__, function.__defaults__,
                                             function.__closure__)
     changed = compiled(function, node)
+    defaults = function.__defaults__
     for function in functions:
         function.__code__ = changed
+    own = len(functions) == 1 and defaults is not None and len(node.args.defaults) == len(defaults)
+    if own:  # its default numbers are not in its code
+        given = zip(node.args.defaults, defaults, strict=True)
+        function.__defaults__ = tuple(d.value if isinstance(d, ast.Constant) else old for d, old in given)
     try:
         yield
     finally:
         for function in functions:
             function.__code__ = original
+        if own:
+            function.__defaults__ = defaults
         del scope["_original"]

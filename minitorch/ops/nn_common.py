@@ -23,11 +23,10 @@ def fused(kernel: Callable) -> Callable:
     def decorate(composition: Callable) -> Callable:
         @functools.wraps(composition)
         def either(*args: Any, **kwargs: Any) -> Any:
-            if type(args[0]) is ndarray and not kwargs:
-                return kernel(*args)
-            for a in args:
-                if isinstance(a, Tensor):
-                    return composition(*args, **kwargs)
+            if type(args[0]) is not ndarray or kwargs:
+                for a in args:
+                    if isinstance(a, Tensor):
+                        return composition(*args, **kwargs)
             return kernel(*args, **kwargs)
 
         either.kernel, either.composition = kernel, composition  # type: ignore[attr-defined]

@@ -66,6 +66,9 @@ def strong_wolfe(evaluate, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_change=1e
     def flat(new):  # the condition on the slope holds
         return abs(new[3]) <= -c2 * gtd
 
+    def lower(first, second):  # the index, in a bracket, of its lower end; `not` it is that of the other
+        return not first[1] <= second[1]
+
     # Go on, ever further, until a bracket is known to hold such a point.
     previous, new = (0, f, g, gtd), point(t)
     iterations, evaluations, done = 0, 1, False
@@ -74,7 +77,7 @@ def strong_wolfe(evaluate, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_change=1e
             bracket = [previous, new]
             break
         if flat(new):
-            bracket, done = [new], True
+            bracket, done = [new, new], True
             break
         if new[3] >= 0:
             bracket = [previous, new]
@@ -89,12 +92,12 @@ def strong_wolfe(evaluate, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_change=1e
 
     # Zoom: shrink the bracket around it.
     stuck = False
-    low, high = (0, 1) if bracket[0][1] <= bracket[-1][1] else (1, 0)
+    low = lower(*bracket)
     while not done and iterations < max_ls:
-        left, right = bracket[0][0], bracket[1][0]
+        first, second = bracket
+        left, right = first[0], second[0]
         if abs(right - left) * d_norm < tolerance_change:
             break
-        first, second = bracket
         t = cubic_interpolate(first[0], first[1], first[3], second[0], second[1], second[3])
         # A point close to an end of the bracket is no progress; twice in a row, or at the very end, step away from it.
         nearest, furthest = min(left, right), max(left, right)
@@ -111,16 +114,16 @@ def strong_wolfe(evaluate, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_change=1e
         iterations += 1
         evaluations += 1
         if too_high(new) or new[1] >= bracket[low][1]:
-            bracket[high] = new
-            low, high = (0, 1) if bracket[0][1] <= bracket[1][1] else (1, 0)
+            bracket[not low] = new
+            low = lower(*bracket)
         else:
             if flat(new):
                 done = True
-            elif new[3] * (bracket[high][0] - bracket[low][0]) >= 0:
-                bracket[high] = bracket[low]
+            elif new[3] * (bracket[not low][0] - bracket[low][0]) >= 0:
+                bracket[not low] = bracket[low]
             bracket[low] = new
 
-    t, f, g, _ = bracket[low] if len(bracket) > 1 else bracket[0]
+    t, f, g, _ = bracket[low]
     return f, g, t, evaluations
 
 
